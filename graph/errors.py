@@ -1,0 +1,168 @@
+"""Errors and signals of the graph room (codes LG4xx).
+
+Signals (`GraphBubbleUp` and what derives from it) are no errors: they carry an interrupt or a command out
+of user code and derive from `BaseException`, so that `except Exception` in a node cannot swallow one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from ..eventlog.errors import LithographError
+from ..projections.errors import (
+    CheckpointNotFound,
+    EmptyChannelError,
+    InvalidUpdateError,
+    MissingThreadId,
+    NotSupportedYet,
+    ReducerDrift,
+)
+from ..projections.types import Command, Interrupt
+
+__all__ = [
+    "AmbiguousResume",
+    "CheckpointNotFound",
+    "EmptyChannelError",
+    "EmptyInputError",
+    "GraphBubbleUp",
+    "GraphError",
+    "GraphInterrupt",
+    "GraphRecursionError",
+    "InvalidUpdateError",
+    "MissingThreadId",
+    "MutatedInputError",
+    "NodeInterrupt",
+    "NodeNotFound",
+    "NotSupportedYet",
+    "NothingToResume",
+    "ParentCommand",
+    "ReducerDrift",
+    "SyncNodeMissing",
+    "TaskNotFound",
+    "UnknownInterruptError",
+    "UnknownKeyWarning",
+]
+
+
+class GraphError(LithographError):
+    """A graph, a run or an update of one was refused or ended early."""
+
+    code = "LG420"
+
+
+class GraphRecursionError(GraphError, RecursionError):
+    """The run reached its `recursion_limit`; the last checkpoint is kept and `invoke(None)` goes on."""
+
+    code = "LG421"
+
+
+class EmptyInputError(GraphError):
+    """There was nothing to run: no input, and nothing pending on the thread."""
+
+    code = "LG422"
+
+
+class NodeNotFound(GraphError, ValueError):
+    """Pending work, a `Send` or a `goto` names a node that the graph no longer has."""
+
+    code = "LG423"
+
+
+class NothingToResume(GraphError, RuntimeError):
+    """An answer was given, and no interrupt of the thread waits for one."""
+
+    code = "LG424"
+
+
+class AmbiguousResume(GraphError, RuntimeError):
+    """One bare answer, several pending interrupts; `pending_ids` lists them."""
+
+    code = "LG425"
+
+    def __init__(self, message: str, *, pending_ids: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.pending_ids = tuple(pending_ids)
+
+
+class UnknownInterruptError(GraphError):
+    """A map of answers names interrupts that are not pending; nothing was applied."""
+
+    code = "LG426"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: Literal["not_pending", "empty_map", "ambiguous"] = "not_pending",
+        interrupt_ids: Sequence[str] = (),
+        pending_ids: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.interrupt_ids = tuple(interrupt_ids)
+        self.pending_ids = tuple(pending_ids)
+
+
+class TaskNotFound(GraphError):
+    """A task id names no task of the superstep."""
+
+    code = "LG427"
+
+
+class MutatedInputError(GraphError):
+    """A node changed its input in place (found with `compile(strict=True)`)."""
+
+    code = "LG428"
+
+    def __init__(self, message: str, *, node: str = "", channel: str = "") -> None:
+        super().__init__(message)
+        self.node = node
+        self.channel = channel
+
+
+class SyncNodeMissing(GraphError, TypeError):
+    """A synchronous run met a node or router that is only asynchronous."""
+
+    code = "LG429"
+
+
+class UnknownKeyWarning(UserWarning):
+    """A node wrote a key that no channel of the graph has; it was not stored."""
+
+    code: ClassVar[str] = "LG430"
+
+
+class GraphBubbleUp(BaseException):
+    """The root of the signals that leave user code."""
+
+    code: ClassVar[str] = "LG440"
+
+
+class GraphInterrupt(GraphBubbleUp):
+    """A task paused with one or more interrupts."""
+
+    code: ClassVar[str] = "LG441"
+
+    def __init__(self, interrupts: Sequence[Interrupt] = ()) -> None:
+        super().__init__(interrupts)
+        self.interrupts = tuple(interrupts)
+
+
+class NodeInterrupt(GraphInterrupt):
+    """The old way to pause from a node; use `interrupt(value)`."""
+
+    code: ClassVar[str] = "LG442"
+
+    def __init__(self, value: Any, id: str | None = None) -> None:
+        super().__init__([Interrupt(value) if id is None else Interrupt(value, id)])
+
+
+class ParentCommand(GraphBubbleUp):
+    """A command meant for the graph around this one."""
+
+    code: ClassVar[str] = "LG443"
+
+    def __init__(self, command: Command[Any]) -> None:
+        super().__init__(command)
+        self.command = command
