@@ -47,8 +47,8 @@ class Case:
 def read_cases(limit: int | None = None, *, source: Path = SOURCE) -> list[Case]:
     """Return the applications of `source` in file order, at most `limit`.
 
-    A limited run ends with the last row of the file: it is the one that lacks values, so that even a short run
-    shows what the desk does about it.
+    A limited run ends with the last row of the file: it is the one that lacks values, so that even a short
+    run shows what the desk does about it.
     """
     with source.open(newline="", encoding="utf-8") as file:
         cases = [_case(row) for row in csv.DictReader(file)]

@@ -1,9 +1,10 @@
 """The credit desk: intake → ratios → policy → (an officer, for borderline cases) → decision → notice.
 
-One thread an application: its thread id is the application's number. Clear cases decide themselves; borderline
-ones stop at `interrupt` until an officer's answer is handed in as a resume, with the officer as actor and the
-reason beside it. Officers' answers are noted in the memory store, and shown as precedents to whoever gets a case
-with the same concerns next. `policy` holds the rules, `credit_day` works through a pile of applications.
+One thread an application: its thread id is the application's number. Clear cases decide themselves;
+borderline ones stop at `interrupt` until an officer's answer is handed in as a resume, with the officer as
+actor and the reason beside it. Officers' answers are noted in the memory store, and shown as precedents to
+whoever gets a case with the same concerns next. `policy` holds the rules, `credit_day` works through a pile
+of applications.
 
     log = EventLog("desk.lithograph")
     desk = open_desk(log)
@@ -112,8 +113,8 @@ def after_policy(state: File) -> Literal["officer", "decision"]:
 def officer(state: File, *, store: BaseStore) -> dict[str, Any]:
     """Wait for an officer's answer, and note it.
 
-    The node runs again from its top when the answer arrives. What it does before `interrupt` only reads; the note
-    is written after, under the application's number, so that running it twice writes the same note.
+    The node runs again from its top when the answer arrives. What it does before `interrupt` only reads; the
+    note is written after, under the application's number, so that running it twice writes the same note.
     """
     number = state["application"]["application_id"]
     pattern = " + ".join(state["concerns"])

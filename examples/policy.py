@@ -1,7 +1,7 @@
-"""The desk's rules: one frozen dataclass of thresholds, and pure functions from an application to a proposal.
+"""The desk's rules: one frozen dataclass of thresholds, and pure functions from application to proposal.
 
-No graph, no log, no clock in here, so the same rules can be run on paper beside the desk, and a replay can run
-last month's log under another `Policy`. Read `credit_desk` next: the graph that applies the rules.
+No graph, no log, no clock in here, so the same rules can be run on paper beside the desk, and a replay can
+run last month's log under another `Policy`. Read `credit_desk` next: the graph that applies the rules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SCALES = {"consumer_credit_score": 6, "mortgage_credit_score": 4}
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Every threshold of the desk. Points are added up: few approve, many decline, between an officer decides."""
+    """Every threshold of the desk. Points add up: few approve, many decline, in between an officer decides."""
 
     debt_ratio_guideline: float = 0.36
     debt_ratio_limit: float = 0.43
