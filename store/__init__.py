@@ -1,1 +1,40 @@
-"""."""
+"""Cross-thread memory: dicts under keys in namespaces, every change an event in the log."""
+
+from __future__ import annotations
+
+from .base import NOT_PROVIDED, BaseStore, NotProvided
+from .errors import InvalidItemError, InvalidNamespaceError, InvalidSearchError, StoreError
+from .items import (
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    NamespaceMatchType,
+    NamespacePath,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+)
+
+__all__ = [
+    "BaseStore",
+    "Item",
+    "SearchItem",
+    "Op",
+    "GetOp",
+    "SearchOp",
+    "PutOp",
+    "ListNamespacesOp",
+    "Result",
+    "MatchCondition",
+    "NamespacePath",
+    "NamespaceMatchType",
+    "NotProvided",
+    "NOT_PROVIDED",
+    "StoreError",
+    "InvalidNamespaceError",
+    "InvalidSearchError",
+    "InvalidItemError",
+]
