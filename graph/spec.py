@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .scope import NodeScope
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Write = tuple[str, Any]
 """A channel's name and the value written to it."""
+
+MISSING: Final = object()
+"""What `NodeSpec.read` gives when the root channel has no value: there is nothing to run the node on."""
 
 
 def branch_channel(node: str) -> str:
@@ -74,7 +77,6 @@ class NodeSpec:
     input_schema: Any = None
     fn: Any = None
     ends: tuple[str, ...] = ()
-    send_read: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
