@@ -29,7 +29,7 @@ _SCALES = {"consumer_credit_score": 6, "mortgage_credit_score": 4}
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Every threshold of the desk. Points add up: few approve, many decline, in between an officer decides."""
+    """Every threshold of the desk. Points add up: few approve, many decline, in between officers decide."""
 
     debt_ratio_guideline: float = 0.36
     debt_ratio_limit: float = 0.43

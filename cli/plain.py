@@ -1,0 +1,56 @@
+"""Any stored value as plain JSON data and as one short line: for people to look at, not to load again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+_TEXT_MAX = 100
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON data; a type that JSON lacks becomes an object or a text that names it.
+
+    Works on whatever a log gives, including values whose class is not known here, and calls no user code but
+    `repr`.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {key if isinstance(key, str) else repr(key): plain(part) for key, part in items}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(cast("Any", value)._asdict())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(part) for part in cast("Iterable[Any]", value)]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name, None)) for field in fields(value)}
+    return _named(value)
+
+
+def short(value: Any, *, width: int = _TEXT_MAX) -> str:
+    """Return `value` as one line of at most `width` characters."""
+    text = value if isinstance(value, str) else dumps(value)
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def dumps(value: Any) -> str:
+    """Return `value` as one line of JSON."""
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def _named(value: Any) -> Any:
+    """Return an object that is none of the plain ones: its fields under its type's name, or its text."""
+    name = getattr(value, "name", None)
+    parts = getattr(value, "fields", None)
+    if isinstance(name, str) and isinstance(parts, Mapping):
+        return {"type": name, **plain(parts)}
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return {"type": type(value).__name__, **plain(dump())}
+    return str(value)

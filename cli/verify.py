@@ -1,0 +1,53 @@
+"""`lithograph verify`: is every byte of a log what was appended, in the order in which it was?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .options import AsJson, LogPath
+from .output import progress_bar, say, size_text, write_json, write_table
+from .reading import opened
+
+if TYPE_CHECKING:
+    from ..eventlog.verify import VerifyReport
+
+_SHOWN_MAX = 20
+
+
+def verify(log: LogPath, *, as_json: AsJson = False) -> int:
+    """Check every hash, chain, digest and key of a log; exit code 1 when anything is not as appended."""
+    with opened(log) as opened_log, progress_bar(quiet=as_json) as bar:
+        checking = bar.add_task("verifying", total=opened_log.log_head().position)
+        report = opened_log.verify(progress=lambda position: bar.update(checking, completed=position))
+    if as_json:
+        write_json(_document(report))
+    else:
+        _write(report)
+    return 0 if report.ok else 1
+
+
+def _document(report: VerifyReport) -> dict[str, Any]:
+    return {
+        "ok": report.ok,
+        "records": report.records,
+        "streams": report.streams,
+        "bytes": report.bytes,
+        "findings": [{"position": each.position, "what": each.what} for each in report.findings],
+    }
+
+
+def _write(report: VerifyReport) -> None:
+    seen = f"{report.records:,} records in {report.streams:,} streams, {size_text(report.bytes)}"
+    if report.ok:
+        say(f"ok: {seen}; every hash, chain and digest is as it was appended")
+        return
+    write_table(
+        ["position", "finding"],
+        [[str(each.position or ""), each.what] for each in report.findings[:_SHOWN_MAX]],
+        right=["position"],
+    )
+    more = len(report.findings) - _SHOWN_MAX
+    if more > 0:
+        say(f"and {more} more findings; --json gives them all")
+    say(f"NOT as appended: {len(report.findings)} findings in {seen}.")
+    say("Keep the folder as evidence, and restore a backup beside it.")
