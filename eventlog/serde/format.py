@@ -1,0 +1,136 @@
+"""The stored form of values: plain MessagePack, and one extension code for each type beyond it.
+
+None, bool, 64-bit int, float, str, bytes, list and dict with str keys are MessagePack as it is. Everything else
+is an extension whose payload is either a fixed layout (`scalars`) or MessagePack again, so tagged values nest.
+Codes are for ever. The same value has the same bytes in every process: dict order is part of the value, sets
+are sorted by their encoded members.
+
+Two guards live here. `hides_buffers` finds what ormsgpack packs without asking (a bytearray would silently
+become bytes). `too_deep` keeps the nesting of tagged values so low that whatever was encoded can be decoded.
+Read `serializer` next.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import ormsgpack
+from ormsgpack import Ext, packb
+
+TUPLE = 1
+SET = 2
+FROZENSET = 3
+MAPPING = 4
+"""A dict with any key that is not a str: key, value, key, value …"""
+BYTEARRAY = 5
+BIG_INT = 6
+SURROGATES = 7
+"""A str with lone surrogates."""
+DATETIME = 8
+DATE = 9
+TIME = 10
+TIMEDELTA = 11
+ZONE = 12
+"""A `zoneinfo.ZoneInfo`, or a `datetime.timezone`."""
+UUID = 13
+DECIMAL = 14
+OBJECT = 15
+"""An instance of a registered class: name, shape, fields."""
+BUILTIN_ERROR = 16
+"""One of Python's own exceptions: name, arguments, attributes."""
+STORED_ERROR = 17
+"""Any other exception, as data: type name, str, repr, arguments."""
+MESSAGE = 18
+NATIVE_FIRST = 64
+NATIVE_LAST = 127
+"""Codes that other rooms give to their own types with `TypeRegistry.register_native`."""
+
+PLAIN_DEPTH = 254
+"""How many lists and dicts may lie within one another; ormsgpack's own limit."""
+TAGGED_PLAIN_DEPTH = 64
+"""The same within a tagged value, on the fast path."""
+FAST_TAGGED_DEPTH = 8
+"""How many tagged values may lie within one another before the exact walk takes over."""
+TAGGED_DEPTH = 96
+"""How many tagged values may lie within one another at all."""
+DEPTH_BUDGET = 760
+"""Plain levels plus four for each tagged one: what Python's default recursion limit can decode."""
+
+OPTIONS = (
+    ormsgpack.OPT_PASSTHROUGH_BIG_INT
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    | ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+)
+"""Everything that ormsgpack would turn into something else is passed to our hook instead."""
+
+Pack = Callable[[list[Any]], bytes]
+
+_BUFFERS = frozenset({bytearray, memoryview, Ext, ormsgpack.Fragment})
+_LEAVES = frozenset({str, int, float, bool, bytes, type(None)})
+_PLAIN = _LEAVES | {list, dict}
+_CONTAINER_HEADS = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
+_RAW_LIST = msgspec.msgpack.Decoder(list[msgspec.Raw])
+
+
+def array_header(length: int) -> bytes:
+    """Return the MessagePack header of an array of `length` elements."""
+    if length < 16:
+        return bytes((0x90 | length,))
+    if length < 1 << 16:
+        return b"\xdc" + length.to_bytes(2, "big")
+    return b"\xdd" + length.to_bytes(4, "big")
+
+
+def split_array(data: bytes) -> list[bytes]:
+    """Return the encoded elements of an encoded list; raises msgspec's errors on anything else."""
+    return [bytes(element) for element in _RAW_LIST.decode(data)]
+
+
+def join_array(parts: Iterable[bytes]) -> bytes:
+    """Return the encoding of a list, made of its encoded elements."""
+    parts = list(parts)
+    return array_header(len(parts)) + b"".join(parts)
+
+
+def pack_exact(value: Any, hook: Callable[[Any], Ext] | None) -> bytes:
+    """Pack a value whose every part is MessagePack's own, or is known to `hook`; raises TypeError otherwise."""
+    data = packb(value, hook, OPTIONS)
+    if (0xC4 in data or 0xC5 in data or 0xC6 in data) and hides_buffers(value):
+        raise TypeError("a buffer would become bytes")
+    return data
+
+
+def hides_buffers(value: Any) -> bool:
+    """Say whether lists and dicts hold, at any depth, what ormsgpack packs as something else.
+
+    Runs only when the packed bytes contain a byte that could head a `bin`: levels of the tree go through the
+    garbage collector's C code, about twice the time of packing.
+    """
+    level = [value]
+    while level:
+        types = set(map(type, level))
+        if not types <= _PLAIN:
+            if not types.isdisjoint(_BUFFERS):
+                return True
+            level = [item for item in level if type(item) in _PLAIN]
+        level = gc.get_referents(*level)
+    return False
+
+
+def too_deep(fields: list[Any], data: bytes) -> bool:
+    """Say whether `fields`, packed as `data`, nest lists and dicts deeper than the fast path allows."""
+    if len(data) - len(data.translate(None, _CONTAINER_HEADS)) <= TAGGED_PLAIN_DEPTH:
+        return False
+    level: list[Any] = fields
+    for _ in range(TAGGED_PLAIN_DEPTH):
+        level = gc.get_referents(*[item for item in level if type(item) is list or type(item) is dict])
+        if not level:
+            return False
+    return True

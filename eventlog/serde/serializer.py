@@ -1,0 +1,150 @@
+"""Values to bytes and back: exact, or refused before anything is stored.
+
+What comes back is equal and of the same type, recursively; what cannot is an `UnsupportedTypeError` whose path
+names the part (law L7). Decoding builds nothing outside the closed registry and imports nothing that a value
+names (law L9). Equal values of the same types have the same bytes in every process.
+
+Plain data costs one call of ormsgpack (encode) or msgspec (decode). What they do not know arrives in a hook,
+whose payloads are packed one level deeper. Whatever the fast path refuses goes to `walk`.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import MsgspecError
+from msgspec.msgpack import Decoder
+from ormsgpack import Ext
+
+from ..errors import MalformedValue, UnsupportedTypeError
+from . import format as f
+from . import scalars
+from .opaque import Opaque
+from .registry import BASE, TypeRegistry
+from .tagged import Types
+from .walk import Walk, opaque_ext
+
+_MALFORMED = (MsgspecError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error)
+
+
+class Serializer:
+    """Encodes and decodes values under one registry. Safe to share between threads.
+
+        serializer = Serializer(BASE.extended([Application]))
+        serializer.decode(serializer.encode({"case": Application(7), "seen": {1, 2}}))
+
+    Types registered later, also with a parent registry, are seen.
+    """
+
+    def __init__(self, registry: TypeRegistry | None = None) -> None:
+        self.registry = BASE if registry is None else registry
+        self._types = Types(self.registry)
+        self._root = _Level(self._types, 0)
+        self._hook = self._root.tag
+        self._decode = self._root.decode
+
+    def encode(self, value: Any) -> bytes:
+        """Return the stored form of a value; raises UnsupportedTypeError naming the path of what has none."""
+        try:
+            return f.pack_exact(value, self._hook)
+        except TypeError:
+            return Walk(self._types).encode(value)
+
+    def decode(self, data: bytes) -> Any:
+        """Return the value that was encoded, or raise MalformedValue, and nothing else, for bytes that are none.
+
+        Memory stays a small multiple of `data`. An unregistered type becomes `Opaque`.
+        """
+        try:
+            return self._decode(data)
+        except RecursionError:
+            return self._decode_elsewhere(data)
+        except _MALFORMED as error:
+            raise MalformedValue(f"{len(data)} bytes are no stored value: {error}") from error
+
+    def encode_elements(self, value: list[Any]) -> list[bytes]:
+        """Return the stored form of each element: `join_elements` of it is `encode(value)`."""
+        if type(value) is not list:
+            raise UnsupportedTypeError(f"only a list has elements, not {type(value).__qualname__}")
+        return f.split_array(self.encode(value))
+
+    def join_elements(self, parts: Iterable[bytes]) -> bytes:
+        """Return the stored form of the list whose elements are stored as `parts`."""
+        return f.join_array(parts)
+
+    def split_elements(self, data: bytes) -> list[bytes]:
+        """Return the stored form of each element of a stored list; raises MalformedValue for anything else."""
+        try:
+            return f.split_array(data)
+        except (MsgspecError, RecursionError) as error:
+            raise MalformedValue(f"{len(data)} bytes are no stored list: {error}") from error
+
+    def decode_elements(self, parts: Iterable[bytes]) -> list[Any]:
+        """Return the list whose elements are stored as `parts`."""
+        return self.decode(f.join_array(parts))
+
+    def _decode_elsewhere(self, data: bytes) -> Any:
+        """Decode on a thread of its own: the caller's stack is nearly used up, or the bytes nest too deep."""
+        outcome: list[Any] = []
+
+        def run() -> None:
+            try:
+                outcome.append(self._decode(data))
+            except (*_MALFORMED, RecursionError) as error:
+                outcome.extend((None, error))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        if len(outcome) == 1:
+            return outcome[0]
+        raise MalformedValue(f"{len(data)} bytes are no stored value: they nest too deep") from outcome[1]
+
+
+class _Level:
+    """The hooks for values within `depth` tagged values. Each level makes the next when it is first needed."""
+
+    def __init__(self, types: Types, depth: int) -> None:
+        self._types = types
+        self._depth = depth
+        self._next: _Level | None = None
+        self.decode = Decoder(ext_hook=self.build).decode
+
+    def tag(self, value: Any) -> Ext:
+        """Return the extension of a value that ormsgpack does not know; TypeError sends all to the walk."""
+        cls = type(value)
+        scalar = scalars.ENCODERS.get(cls)
+        if scalar is not None:
+            return Ext(scalar[0], scalar[1](value))
+        codec = self._types.codec(cls, value)
+        if codec is not None:
+            return Ext(
+                codec.code, codec.payload(codec.explode(value), self._deeper(f.FAST_TAGGED_DEPTH).pack)
+            )
+        if cls is Opaque:
+            return opaque_ext(value)
+        raise TypeError("left to the walk")
+
+    def pack(self, parts: list[Any]) -> bytes:
+        """Pack the parts of a tagged value."""
+        data = f.pack_exact(parts, self.tag)
+        if f.too_deep(parts, data):
+            raise TypeError("left to the walk")
+        return data
+
+    def build(self, code: int, payload: memoryview) -> Any:
+        """Return the value of an extension."""
+        return self._types.build(code, bytes(payload), self._unpack)
+
+    def _unpack(self, payload: bytes) -> Any:
+        return self._deeper(f.TAGGED_DEPTH).decode(payload)
+
+    def _deeper(self, limit: int) -> _Level:
+        if self._depth >= limit:
+            raise TypeError(f"more than {limit} tagged values within one another")
+        if self._next is None:
+            self._next = _Level(self._types, self._depth + 1)
+        return self._next
