@@ -144,6 +144,10 @@ _SOURCES: dict[str, tuple[Callable[[Any], bool], Callable[[NodeScope], Any]]] = 
 }
 
 
+INJECTED = frozenset(_SOURCES)
+"""The parameter names that may be injected."""
+
+
 def _plain_call(fn: Any, wanted: tuple[tuple[str, Callable[[NodeScope], Any]], ...]) -> Call:
     if not wanted:
         return lambda value, scope: fn(value)
@@ -156,8 +160,8 @@ def _plain_call(fn: Any, wanted: tuple[tuple[str, Callable[[NodeScope], Any]], .
 def _refuse_sync(name: str | None) -> Call:
     def call(_value: Any, _scope: NodeScope) -> Any:
         raise SyncNodeMissing(
-            f'No synchronous function provided to "{name}".\n'
-            "Either initialize with a synchronous function or invoke via the async API (ainvoke, astream, etc.)"
+            f'No synchronous function provided to "{name}".\nEither initialize with a synchronous '
+            "function or invoke via the async API (ainvoke, astream, etc.)"
         )
 
     return call

@@ -93,9 +93,7 @@ def annotated_keys(cls: type) -> tuple[str, ...]:
     """Return the annotated names of a class and its bases, oldest base first."""
     keys: dict[str, None] = {}
     for base in reversed(cls.__mro__):
-        annotations = base.__dict__.get("__annotations__")
-        if isinstance(annotations, dict):  # absent or no dictionary on some built-in types
-            keys.update(dict.fromkeys(cast("dict[str, Any]", annotations)))
+        keys.update(dict.fromkeys(inspect.get_annotations(base)))
     return tuple(keys)
 
 

@@ -23,18 +23,23 @@ Pairs = list[tuple[str, Any]]
 class Targets:
     """The nodes that work may be sent to, and the names they had before."""
 
-    nodes: frozenset[str]
-    aliases: Mapping[str, str]
+    nodes: Mapping[str, str]
+    """Every name that work may be addressed to (aliases too), and the node it means."""
 
-    def resolve(self, name: str, *, source: str) -> str:
+    @classmethod
+    def of(cls, nodes: Iterable[str], aliases: Mapping[str, str]) -> Targets:
+        """Return the targets of a graph with these nodes, where `aliases` maps old names to nodes."""
+        return cls({**aliases, **{name: name for name in nodes}})
+
+    def resolve(self, name: Any, *, source: str) -> str:
         """Return today's name of a node; raises `NodeNotFound` naming who asked for it."""
-        name = self.aliases.get(name, name)
-        if name not in self.nodes:
+        node = self.nodes.get(name) if isinstance(name, str) else None
+        if node is None:
             raise NodeNotFound(
-                f"Node '{source}' sends to '{name}', which is no node of this graph. "
+                f"Node '{source}' sends to {name!r}, which is no node of this graph. "
                 "Add the node, or map the old name with compile(aliases={old: new})."
             )
-        return name
+        return node
 
     def writes(self, destinations: Iterable[Any], *, source: str) -> list[Write]:
         """Return the writes that start `destinations` (names, `Send`s, END) in the next superstep."""
@@ -43,7 +48,7 @@ class Targets:
             if isinstance(target, Send):
                 writes.append((TASKS, self._send(target, source)))
             elif target != END:
-                writes.append((branch_channel(self.resolve(str(target), source=source)), None))
+                writes.append((branch_channel(self.resolve(target, source=source)), None))
         return writes
 
     def _send(self, packet: Send, source: str) -> Send:
@@ -125,10 +130,10 @@ def _pairs(result: Any, keys: tuple[str, ...], node: str) -> Pairs:
     if _has_command(result):
         return [pair for part in result for pair in _pairs(part, keys, node)]
     if annotated_keys(cast("type[Any]", type(result))):
-        return update_pairs(cast("Any", result), keys)
+        return update_pairs(result, keys)
     raise InvalidUpdateError(
-        f"Expected dict, got {result}\nNode '{node}' must return a dict of updates, a Command, a state object "
-        "or None."
+        f"Expected dict, got {result}\n"
+        f"Node '{node}' must return a dict of updates, a Command, a state object or None."
     )
 
 
@@ -138,19 +143,18 @@ def _root_pairs(result: Any) -> Pairs:
     if isinstance(result, Command):
         command = cast("Command[Any]", result)
         return [] if command.graph == Command.PARENT else command_pairs(command)
-    if _has_command(result):
-        return [
-            pair
-            for part in result
-            for pair in (_root_pairs(part) if isinstance(part, Command) else [(ROOT, part)])
-        ]
-    return [(ROOT, result)]
+    if not _has_command(result):
+        return [(ROOT, result)]
+    pairs: Pairs = []
+    for part in cast("list[Any]", result):
+        pairs += _root_pairs(part) if isinstance(part, Command) else [(ROOT, part)]
+    return pairs
 
 
 def _has_command(result: Any) -> bool:
-    return isinstance(result, list | tuple) and any(
-        isinstance(part, Command) for part in cast("list[Any]", result)
-    )
+    if not isinstance(result, list | tuple):
+        return False
+    return any(isinstance(part, Command) for part in cast("list[Any]", result))
 
 
 def _control(result: Any, node: str, targets: Targets) -> list[Write]:

@@ -1,0 +1,231 @@
+"""From a builder's notes to a `GraphSpec`: which channels there are, what triggers whom, what each call
+means.
+
+Pure: the same builder gives an equal description and the same digest in any process.
+
+Read next: `spec.py` for what comes out, `builder.py` for what goes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import ormsgpack
+from blake3 import blake3
+
+from ..projections.channels import Channel, EphemeralValue, NamedBarrierValue, Topic
+from ..projections.types import END, ROOT, START, TASKS, Send
+from .branch import branch_spec
+from .injection import INJECTED, Callee
+from .schema import Schema, coerce_context, visible_hints
+from .scope import NodeScope
+from .spec import MISSING, BranchSpec, GraphSpec, NodeSpec, Write, branch_channel, join_channel
+from .writes import Targets, no_unknown_keys, unknown_key_finder, writer
+
+
+@dataclass(slots=True)
+class BranchNote:
+    """What `add_conditional_edges` was told."""
+
+    router: Callee
+    ends: dict[Any, str] | None
+    input_schema: Any
+
+
+@dataclass(slots=True)
+class NodeNote:
+    """What `add_node` was told."""
+
+    callee: Callee
+    input_schema: Any
+    metadata: Mapping[str, Any] | None
+    ends: tuple[str, ...]
+    is_graph: bool
+
+
+@dataclass(slots=True)
+class GraphNotes:
+    """Everything a builder knows; edges in the order in which they were added."""
+
+    state_schema: Any
+    input_schema: Any
+    output_schema: Any
+    context_schema: Any
+    schemas: dict[Any, Schema] = field(default_factory=dict[Any, Schema])
+    channels: dict[str, Channel] = field(default_factory=dict[str, Channel])
+    nodes: dict[str, NodeNote] = field(default_factory=dict[str, NodeNote])
+    edges: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+    joins: dict[tuple[tuple[str, ...], str], None] = field(
+        default_factory=dict[tuple[tuple[str, ...], str], None]
+    )
+    branches: dict[str, dict[str, BranchNote]] = field(default_factory=dict[str, dict[str, BranchNote]])
+
+
+def assemble(
+    notes: GraphNotes,
+    *,
+    name: str,
+    interrupt_before: tuple[str, ...] | str,
+    interrupt_after: tuple[str, ...] | str,
+    aliases: Mapping[str, str],
+    strict: bool,
+) -> GraphSpec:
+    """Return the static description of a validated graph."""
+    targets = Targets.of(notes.nodes, aliases)
+    nodes = {START: _start_node(notes, targets)}
+    nodes.update((node, _node(notes, node, note, targets)) for node, note in notes.nodes.items())
+    channels = _all_channels(notes)
+    describe = partial(_describe, name, channels, nodes)
+    return GraphSpec(
+        name=name,
+        nodes=nodes,
+        channels=channels,
+        input_channels=START,
+        output_channels=_visible(notes.schemas[notes.output_schema].keys),
+        stream_channels=_visible(tuple(notes.channels)),
+        trigger_to_nodes=_trigger_map(nodes.values()),
+        state_schema=notes.state_schema,
+        input_schema=notes.input_schema,
+        output_schema=notes.output_schema,
+        context_schema=notes.context_schema,
+        types=_types(notes),
+        interrupt_before=interrupt_before,
+        interrupt_after=interrupt_after,
+        aliases=dict(aliases),
+        strict=strict,
+        coerce_context=partial(coerce_context, notes.context_schema),
+        description=describe,
+        digest=cache(lambda: _digest(describe())),
+    )
+
+
+def _start_node(notes: GraphNotes, targets: Targets) -> NodeSpec:
+    async def apass(value: Any, _scope: NodeScope) -> Any:
+        return value
+
+    return NodeSpec(
+        name=START,
+        triggers=(START,),
+        reads=(START,),
+        read=lambda values: values.get(START, MISSING),
+        call=lambda value, scope: value,
+        acall=apass,
+        is_async=False,
+        writes=writer(START, notes.schemas[notes.input_schema].keys, targets),
+        unknown_keys=no_unknown_keys,
+        edges=_edges(notes, START),
+        branches=_branches(notes, START, targets),
+        hidden=True,
+        input_schema=notes.input_schema,
+    )
+
+
+def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> NodeSpec:
+    schema = notes.schemas[note.input_schema]
+    keys = tuple(notes.channels)
+    joins = tuple(join_channel(starts, end) for starts, end in notes.joins if end == name)
+    return NodeSpec(
+        name=name,
+        triggers=(branch_channel(name), *joins),
+        reads=schema.keys,
+        read=schema.read,
+        call=note.callee.call,
+        acall=note.callee.acall,
+        is_async=note.callee.is_async,
+        writes=writer(name, keys, targets),
+        unknown_keys=no_unknown_keys if note.is_graph else unknown_key_finder(keys),
+        edges=_edges(notes, name),
+        branches=_branches(notes, name, targets),
+        metadata=note.metadata,
+        input_schema=note.input_schema,
+        fn=note.callee.fn,
+        ends=note.ends,
+    )
+
+
+def _edges(notes: GraphNotes, source: str) -> tuple[Write, ...]:
+    direct = [(branch_channel(end), None) for start, end in notes.edges if start == source and end != END]
+    joined = [
+        (join_channel(starts, end), source) for starts, end in notes.joins if source in starts and end != END
+    ]
+    return (*direct, *joined)
+
+
+def _branches(notes: GraphNotes, source: str, targets: Targets) -> tuple[BranchSpec, ...]:
+    own = notes.nodes[source].input_schema if source in notes.nodes else notes.state_schema
+    return tuple(
+        branch_spec(
+            name,
+            source=source,
+            router=branch.router,
+            schema=notes.schemas[branch.input_schema or own],
+            declares_schema=branch.input_schema is not None,
+            ends=branch.ends,
+            targets=targets,
+        )
+        for name, branch in notes.branches.get(source, {}).items()
+    )
+
+
+def _all_channels(notes: GraphNotes) -> dict[str, Channel]:
+    channels: dict[str, Channel] = dict(notes.channels)
+    channels[START] = EphemeralValue(notes.input_schema)
+    for node in notes.nodes:
+        channels[branch_channel(node)] = EphemeralValue(Any, guard=False)
+    for starts, end in notes.joins:
+        if end != END:
+            channels[join_channel(starts, end)] = NamedBarrierValue(str, starts)
+    channels[TASKS] = Topic(Send)
+    return {key: channel.named(key) for key, channel in channels.items()}
+
+
+def _visible(keys: tuple[str, ...]) -> tuple[str, ...] | str:
+    return ROOT if keys == (ROOT,) else keys
+
+
+def _trigger_map(nodes: Iterable[NodeSpec]) -> dict[str, tuple[str, ...]]:
+    triggered: dict[str, tuple[str, ...]] = {}
+    for node in nodes:
+        for channel in node.triggers:
+            triggered[channel] = (*triggered.get(channel, ()), node.name)
+    return triggered
+
+
+def _types(notes: GraphNotes) -> tuple[Any, ...]:
+    """Return every annotation that may name the class of a stored value, each once."""
+    found: list[Any] = [*notes.schemas, notes.context_schema]
+    for note in notes.nodes.values():
+        hints = visible_hints(note.callee.fn)
+        found += [hint for parameter, hint in hints.items() if parameter not in INJECTED]
+    return tuple({id(part): part for part in found if part is not None}.values())
+
+
+def _describe(name: str, channels: Mapping[str, Channel], nodes: Mapping[str, NodeSpec]) -> dict[str, Any]:
+    """Return the graph as plain data: what a log keeps to say which graph made a checkpoint."""
+    return {
+        "name": name,
+        "channels": {key: channel.describe() for key, channel in channels.items()},
+        "nodes": {key: _describe_node(node) for key, node in nodes.items()},
+    }
+
+
+def _describe_node(node: NodeSpec) -> dict[str, Any]:
+    return {
+        "triggers": list(node.triggers),
+        "reads": list(node.reads),
+        "edges": [channel for channel, _ in node.edges],
+        "branches": {
+            branch.name: None
+            if branch.ends is None
+            else [[str(key), end] for key, end in branch.ends.items()]
+            for branch in node.branches
+        },
+        "ends": list(node.ends),
+    }
+
+
+def _digest(description: dict[str, Any]) -> bytes:
+    return blake3(ormsgpack.packb(description)).digest(16)
