@@ -20,7 +20,9 @@ def history(
     log: LogPath,
     thread: ThreadId,
     *,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many checkpoints; 0 for all.")] = 50,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=0, help="At most so many checkpoints; 0 for all.")
+    ] = 50,
     namespace: Namespace = "",
     as_json: AsJson = False,
 ) -> int:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def tail(
     log: LogPath,
     *,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="So many of the last events.")] = 20,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", metavar="N", min=0, help="So many of the last events.")
+    ] = 20,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with events as they come.")] = False,
     thread: Annotated[str | None, typer.Option(metavar="THREAD", help="Only this thread's events.")] = None,
     as_json: AsJson = False,

@@ -20,7 +20,7 @@ def threads(
     log: LogPath,
     *,
     waiting: Annotated[bool, typer.Option("--waiting", help="Only threads that wait for an answer.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many threads; 0 for all.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", min=0, help="At most so many threads; 0 for all.")] = 50,
     as_json: AsJson = False,
 ) -> int:
     """List the threads of a log: state, latest checkpoint, and the question that waits, if one does."""
