@@ -1,7 +1,8 @@
 """`BaseStore`: what a node may ask of a memory, whoever keeps it.
 
-Every method exists twice on the same object, blocking and `a…` for asyncio; both build the same operation and
-hand it to `batch` or `abatch`, so a store implements those two. Names, arguments and defaults are LangGraph's.
+Every method exists twice on the same object, blocking and `a…` for asyncio; both build the same operation
+and hand it to `batch` or `abatch`, so a store implements those two. Names, arguments and defaults are
+LangGraph's.
 Read `event_store` for the store that keeps everything in the log.
 """
 
