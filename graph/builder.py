@@ -337,11 +337,11 @@ def _named(entry: Any) -> tuple[str, Any]:
     if isinstance(entry, tuple):
         pair = cast("tuple[Any, ...]", entry)
         if len(pair) == 2:
-            return pair
+            return pair[0], pair[1]
     name = default_name(entry)
     if name is None:
         raise ValueError("Node name must be provided if action is not a function")
-    return name, entry
+    return name, cast("Any", entry)
 
 
 def _node_names(given: Literal["*"] | Sequence[str] | None) -> tuple[str, ...] | str:

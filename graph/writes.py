@@ -107,9 +107,12 @@ def command_pairs(command: Command[Any]) -> Pairs:
         parts = cast("list[Any]", update)
         if all(_is_pair(part) for part in parts):
             return list(parts)
-    if keys := annotated_keys(cast("type[Any]", type(update))):
-        return update_pairs(cast("Any", update), keys)
-    return [(ROOT, update)]
+    return _object_pairs(command.update)
+
+
+def _object_pairs(update: Any) -> Pairs:
+    keys = annotated_keys(type(update))
+    return update_pairs(update, keys) if keys else [(ROOT, update)]
 
 
 def _is_pair(part: Any) -> bool:

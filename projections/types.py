@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
 
+from ..eventlog.serde.registry import BASE
+
 START: Final = "__start__"
 """The entry of every graph: a node that is always there, and the channel its input is written to."""
 END: Final = "__end__"
@@ -343,3 +345,20 @@ class StateSnapshot(_Frozen):
 
 def _snapshot_from(fields: tuple[Any, ...], writes: Any) -> StateSnapshot:
     return StateSnapshot(*fields, writes=lambda: writes)
+
+
+# Stored form: these numbers and the order of the parts are for ever.
+BASE.register_native(64, Send, lambda v: [v.node, v.arg], lambda parts: Send(*parts))
+BASE.register_native(65, Overwrite, lambda v: [v.value], lambda parts: Overwrite(*parts))
+BASE.register_native(
+    66,
+    Interrupt,
+    lambda v: [v.value, v.id, v.response_schema],
+    lambda parts: Interrupt(parts[0], parts[1], response_schema=parts[2]),
+)
+BASE.register_native(
+    67,
+    Command,
+    lambda v: [v.graph, v.update, v.resumes, v.resume, v.goto],
+    lambda parts: _command_from(*parts),
+)
