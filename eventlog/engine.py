@@ -75,8 +75,8 @@ class Append(NamedTuple):
 
     append_id: bytes
     streams: Sequence[StreamAppend]
-    since: int = 0
-    """For a retry of an append with `ANY`: the log's head position at the first try; 0 for a first try."""
+    since: int | None = None
+    """For a retry of an append with `ANY`: the log's head position at the first try; `None` for a first try."""
 
 
 class Appended(NamedTuple):
@@ -106,6 +106,21 @@ class Page(NamedTuple):
     records: list[tuple[int, bytes]]
     """(position, record bytes)."""
     tails: dict[bytes, bytes]
+    end: int
+    """The log's last position, or the stream's last version, in the same snapshot: a page may be shorter than
+    asked (it holds a few MiB at most), but an empty one means that `after` was the end."""
+
+
+class Rows(Protocol):
+    """An engine's tables as stored, for `verify` alone: nothing is checked on the way."""
+
+    def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return rows of a table in bytewise order of key, beginning after `after` (empty: at the first)."""
+        ...
+
+    def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the values of rows by key."""
+        ...
 
 
 class Engine(Protocol):
@@ -121,8 +136,8 @@ class Engine(Protocol):
         """Write several appends in one durable transaction, each accepted or refused on its own, in order.
 
         When it returns, what was accepted is durable. An append already in the log (same id) is answered with
-        `replayed=True` and not written again. Raises `Unavailable` when nothing was written and
-        `OutcomeUnknown` when that cannot be known.
+        `replayed=True` and not written again. Raises `OutcomeUnknown` when it cannot be known whether something
+        was written; after any other `Exception` nothing was, `Unavailable` meaning that it may be tried again.
         """
         ...
 

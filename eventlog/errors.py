@@ -91,6 +91,18 @@ class ActorRequired(LogError, PermissionError):
     code = "LG112"
 
 
+class NetworkFileSystem(LogError):
+    """The log lies on a network file system, where locks and memory maps cannot be relied on."""
+
+    code = "LG113"
+
+
+class ScopeErased(LogError):
+    """The scope key that the act needs was destroyed: what it covered is erased."""
+
+    code = "LG114"
+
+
 class AppendError(LithographError):
     """An append did not happen, or its outcome is not known."""
 

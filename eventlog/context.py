@@ -1,0 +1,38 @@
+"""Who acts, and why: the actor and reason that every event stamped meanwhile carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+
+class Actor(NamedTuple):
+    """Who acts and why; `None` when nobody said."""
+
+    name: str | None = None
+    reason: str | None = None
+
+
+_CURRENT: ContextVar[Actor] = ContextVar("lithograph_actor", default=Actor())  # noqa: B039 (immutable)
+
+
+def current_actor() -> Actor:
+    """Return who acts in this context."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def as_actor(name: str, *, reason: str | None = None) -> Iterator[Actor]:
+    """Act as somebody within the block, in this thread or asyncio task and those started from it.
+
+    >>> with as_actor("alice", reason="second look"):
+    ...     graph.update_state(config, {"approved": True})
+    """
+    actor = Actor(name, reason)
+    token = _CURRENT.set(actor)
+    try:
+        yield actor
+    finally:
+        _CURRENT.reset(token)

@@ -1,0 +1,399 @@
+"""The embedded engine: one log in a folder of LMDB environments.
+
+    log/   meta: identity, end of the log     events: position -> record
+           index: stream + version -> position     heads: stream -> head
+    keys/  keys: number -> scope key     keymeta: which log they belong to
+    views/ derived; not opened here
+
+Records, index, heads, frontier and head position of an append are one transaction. Scope keys are durable before they
+are handed out. Read `rows` for the layouts, `batch` for the rules of an append, `environments` for LMDB itself.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from ..chain import NO_HEAD, check_limits
+from ..engine import Append, Appended, Conflict, Head, Identity, Limits, LogHead, Page
+from ..environments import DATA_FILE, Environment, Transaction, open_environment
+from ..errors import CorruptionError, LogGap, NewerFormat, OutcomeUnknown, ReadOnlyLog, Unavailable
+from ..record import FORMAT_VERSION, HEADER, HEADER_SIZE
+from . import rows
+from .batch import Batch
+
+LOG, KEYS = "log", "keys"
+PAGE_BYTES = 4 * 1024 * 1024
+_CHUNK = 256
+_POLL_SECONDS = 0.02
+"""How often a waiting reader looks whether another process has written; looking costs 1 µs."""
+_pack = rows.NUMBER.pack
+_unpack = rows.NUMBER.unpack
+
+
+class LmdbEngine:
+    """A log in a folder. Thread-safe; several processes may have it open."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        limits: Limits | None = None,
+        random: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.limits = limits or Limits()
+        self._random = random
+        self._keys: Environment | None = None
+        self._changed = threading.Condition()
+        self._waiting = 0
+        has_keys = (path / KEYS / DATA_FILE).exists()
+        self._check_not_emptied(has_keys)
+        self._log = open_environment(path / LOG, rows.TABLES, read_only=read_only)
+        try:
+            tables = self._log.tables
+            self._meta, self._events = tables["meta"], tables["events"]
+            self._index, self._heads = tables["index"], tables["heads"]
+            self._identity = self._read_identity(may_create=not has_keys)
+            self._open_keys(has_keys)
+        except BaseException:
+            self.close()
+            raise
+
+    def identity(self) -> Identity:
+        """Return which log this is."""
+        return self._identity
+
+    def commit(self, appends: Sequence[Append]) -> list[Appended | Conflict]:
+        """Write several appends in one transaction; durable when it returns."""
+        for append in appends:
+            check_limits(append, self.limits)
+        before = self.log_head().position
+        try:
+            outcomes = self._log.write(lambda transaction: self._write(transaction, appends))
+        except OutcomeUnknown as error:
+            if self.log_head().position == before:
+                raise Unavailable(f"nothing was written: {error}") from error
+            raise
+        if self._waiting:
+            with self._changed:
+                self._changed.notify_all()
+        return outcomes
+
+    def log_head(self) -> LogHead:
+        """Return the end of the log."""
+        return self._log.read(self._log_head)
+
+    def head(self, stream: bytes) -> Head:
+        """Return the end of a stream."""
+        return self._log.read(lambda transaction: self._head(transaction, stream))
+
+    def read(self, after: int, limit: int) -> Page:
+        """Return records by position."""
+        self._log.check_size()
+        return self._log.read(lambda transaction: self._read(transaction, after, limit))
+
+    def read_stream(self, stream: bytes, after: int, limit: int) -> Page:
+        """Return records of a stream by version."""
+        self._log.check_size()
+        return self._log.read(lambda transaction: self._read_stream(transaction, stream, after, limit))
+
+    def streams(self, after: bytes, limit: int) -> list[tuple[bytes, Head]]:
+        """Return streams with their heads in bytewise order."""
+        return [(stream, rows.unpack_head(stream, row)) for stream, row in self.rows("heads", after, limit)]
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Wait until the log is longer than `after`, at most `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        seen = -1
+        with self._changed:
+            self._waiting += 1
+            try:
+                while True:
+                    transaction = self._log.last_transaction()
+                    head = self.log_head().position if transaction != seen else after
+                    seen = transaction
+                    left = deadline - time.monotonic()
+                    if head > after or left <= 0:
+                        return head
+                    self._changed.wait(min(left, _POLL_SECONDS))
+            finally:
+                self._waiting -= 1
+
+    def draw_keys(self, count: int) -> tuple[int, list[bytes]]:
+        """Make new scope keys durable and return them."""
+        keys = [self._random(32) for _ in range(count)]
+        return self._key_environment().write(lambda transaction: self._draw(transaction, keys)), keys
+
+    def key(self, number: int) -> bytes | None:
+        """Return a scope key, or `None` when it was destroyed, was never drawn, or `keys/` is not here."""
+        if self._keys is None:
+            self._log.last_transaction()
+            return None
+        table = self._keys.tables["keys"]
+        row = self._keys.read(lambda transaction: transaction.get(_pack(number), db=table))
+        return None if row is None else rows.unpack_key(number, row)
+
+    def destroy_key(self, number: int) -> None:
+        """Overwrite a scope key for ever."""
+        environment = self._key_environment()
+        environment.write(lambda transaction: self._destroy(transaction, number))
+
+    def close(self) -> None:
+        """Release the environments."""
+        self._log.close()
+        if self._keys is not None:
+            self._keys.close()
+        with self._changed:
+            self._changed.notify_all()
+
+    def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return rows of a table as stored."""
+        environment = self._home(table)
+        environment.check_size()
+
+        def work(transaction: Transaction) -> list[tuple[bytes, bytes]]:
+            cursor = transaction.cursor(db=environment.tables[table])
+            found = cursor.set_range(after) if after else cursor.first()
+            if found and cursor.key() == after:
+                found = cursor.next()
+            return _take(cursor, limit) if found else []
+
+        return environment.read(work)
+
+    def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the values of rows by key."""
+        environment = self._home(table)
+        handle = environment.tables[table]
+        return environment.read(lambda transaction: [transaction.get(key, db=handle) for key in keys])
+
+    # Opening
+
+    def _check_not_emptied(self, has_keys: bool) -> None:
+        """Refuse a log file without content beside existing keys: LMDB would quietly begin a new log in it."""
+        data = self.path / LOG / DATA_FILE
+        if has_keys and (not data.exists() or data.stat().st_size == 0):
+            raise CorruptionError(f"{data} is missing or empty, but keys/ is there; restore it from a backup")
+
+    def _read_identity(self, *, may_create: bool) -> Identity:
+        row = self._log.read(lambda transaction: transaction.get(rows.IDENTITY, db=self._meta))
+        if row is None and may_create and not self.read_only:
+            row = self._log.write(self._create)
+        if row is None:
+            raise CorruptionError(f"{self.path} has lost its identity; restore it from a backup")
+        identity = rows.unpack_identity(row)
+        if identity.format > FORMAT_VERSION:
+            raise NewerFormat(
+                f"{self.path} has format {identity.format}, this version reads up to {FORMAT_VERSION}: upgrade"
+            )
+        return identity
+
+    def _create(self, transaction: Transaction) -> bytes:
+        row = transaction.get(rows.IDENTITY, db=self._meta)
+        if row is not None:
+            return row
+        row = rows.pack_identity(Identity(self._random(16), 1, self._random(32), FORMAT_VERSION, 0))
+        transaction.put(rows.IDENTITY, row, db=self._meta)
+        head = rows.pack_log_head(LogHead(0, ()), transaction.id())
+        transaction.put(rows.LOG_HEAD, head, db=self._meta)
+        return row
+
+    def _open_keys(self, has_keys: bool) -> None:
+        if not has_keys and (self.read_only or self.log_head().position):
+            # Scope numbers of lost keys would be given out again, so such a log can only be read.
+            if not self.read_only:
+                raise CorruptionError(
+                    f"{self.path / KEYS} is missing: restore it, or open the log with read_only=True"
+                )
+            return
+        self._keys = open_environment(self.path / KEYS, ("keys", "keymeta"), read_only=self.read_only)
+        table = self._keys.tables["keymeta"]
+        row = self._keys.read(lambda transaction: transaction.get(rows.LOG_ID, db=table))
+        if row is None and not self.read_only:
+            row = self._keys.write(self._create_keys)
+        if row is None or rows.unseal(rows.LOG_ID, row, "the owner of keys/")[8:] != self._identity.log_id:
+            raise CorruptionError(f"{self.path / KEYS} belongs to another log; restore the right one")
+
+    def _create_keys(self, transaction: Transaction) -> bytes:
+        return self._stamp_keys(transaction)
+
+    # Writing
+
+    def _write(self, transaction: Transaction, appends: Sequence[Append]) -> list[Appended | Conflict]:
+        head = self._log_head(transaction)
+        batch = Batch(_View(self, transaction), head)
+        outcomes = [batch.admit(append) for append in appends]
+        if batch.events:
+            self._store(transaction, batch, head.position)
+        return outcomes
+
+    def _store(self, transaction: Transaction, batch: Batch, position: int) -> None:
+        events = [(_pack(at), record) for at, record in enumerate(batch.events, position + 1)]
+        index = [(key, _pack(place)) for key, place in batch.places.items()]
+        heads = [(stream, rows.pack_head(stream, head)) for stream, head in batch.heads.items()]
+        # An out-of-order append returns without an error, so the counts are the only sign.
+        added = transaction.cursor(db=self._events).putmulti(events, append=True)[1]
+        placed = transaction.cursor(db=self._index).putmulti(index, overwrite=False)[1]
+        transaction.cursor(db=self._heads).putmulti(heads)
+        if added != len(events) or placed != len(events):
+            raise CorruptionError(
+                f"{self.path} already holds records after its last position {position}; nothing was written; run verify"
+            )
+        row = rows.pack_log_head(batch.log_head, transaction.id())
+        transaction.put(rows.LOG_HEAD, row, db=self._meta)
+
+    def _draw(self, transaction: Transaction, keys: Sequence[bytes]) -> int:
+        assert self._keys is not None
+        cursor = transaction.cursor(db=self._keys.tables["keys"])
+        first = _unpack(cursor.key())[0] + 1 if cursor.last() else 1
+        fresh = [(_pack(number), rows.pack_key(number, key)) for number, key in enumerate(keys, first)]
+        if cursor.putmulti(fresh, append=True)[1] != len(fresh):
+            raise CorruptionError(f"{self.path / KEYS} is not in order; nothing was drawn; run verify")
+        self._stamp_keys(transaction)
+        return first
+
+    def _destroy(self, transaction: Transaction, number: int) -> None:
+        assert self._keys is not None
+        transaction.put(_pack(number), rows.pack_key(number, None), db=self._keys.tables["keys"])
+        self._stamp_keys(transaction)
+
+    def _stamp_keys(self, transaction: Transaction) -> bytes:
+        """Write which log and which transaction `keys/` is at: a file gone back in time shows."""
+        assert self._keys is not None
+        row = rows.seal(rows.LOG_ID, _pack(transaction.id()) + self._identity.log_id)
+        transaction.put(rows.LOG_ID, row, db=self._keys.tables["keymeta"])
+        return row
+
+    def _key_environment(self) -> Environment:
+        if self._keys is None or self.read_only:
+            raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
+        return self._keys
+
+    # Reading
+
+    def _log_head(self, transaction: Transaction) -> LogHead:
+        row = transaction.get(rows.LOG_HEAD, db=self._meta)
+        if row is None:
+            raise CorruptionError(f"{self.path} has lost the end of its log; restore it from a backup")
+        return rows.unpack_log_head(row)[0]
+
+    def _head(self, transaction: Transaction, stream: bytes) -> Head:
+        row = transaction.get(stream, db=self._heads)
+        return NO_HEAD if row is None else rows.unpack_head(stream, row)
+
+    def _read(self, transaction: Transaction, after: int, limit: int) -> Page:
+        end = self._log_head(transaction).position
+        cursor = transaction.cursor(db=self._events)
+        found = _take(cursor, limit) if after < end and cursor.set_range(_pack(after + 1)) else []
+        return self._page(transaction, found, end)
+
+    def _read_stream(self, transaction: Transaction, stream: bytes, after: int, limit: int) -> Page:
+        end = self._head(transaction, stream).version
+        count = min(limit, end - after)
+        if count <= 0:
+            return Page([], {}, end)
+        cursor = transaction.cursor(db=self._index)
+        places: list[bytes] = []
+        if cursor.set_range(stream + _pack(after + 1)):
+            places = [place for _, place in islice(cursor.iternext(), count)]
+        if len(places) != count:
+            raise LogGap(f"stream {stream.hex()} lacks records after version {after}; run verify")
+        return self._page(transaction, self._fetch(transaction, places), end)
+
+    def _fetch(self, transaction: Transaction, places: list[bytes]) -> list[tuple[bytes, bytes]]:
+        cursor = transaction.cursor(db=self._events)
+        found: list[tuple[bytes, bytes]] = []
+        size = 0
+        for at in range(0, len(places), _CHUNK):
+            wanted = places[at : at + _CHUNK]
+            chunk = cursor.getmulti(wanted)
+            if len(chunk) != len(wanted):
+                raise LogGap("the index of a stream names a position that is not in the log; run verify")
+            found += chunk
+            size += sum([len(record) for _, record in chunk])
+            if size > PAGE_BYTES:
+                break
+        return found
+
+    def _page(self, transaction: Transaction, found: list[tuple[bytes, bytes]], end: int) -> Page:
+        last = {record[36:52]: record for _, record in found}
+        tails = {stream: self._tail(transaction, stream, record) for stream, record in last.items()}
+        return Page([(_unpack(key)[0], record) for key, record in found], tails, end)
+
+    def _tail(self, transaction: Transaction, stream: bytes, record: bytes) -> bytes:
+        """Return the hash that vouches for a record: in its successor, or in the head when there is none."""
+        if len(record) < HEADER_SIZE:
+            raise CorruptionError("a record is shorter than its header; run verify")
+        version = HEADER.unpack_from(record)[5]
+        head = self._head(transaction, stream)
+        if version == head.version:
+            return head.hash
+        view = _View(self, transaction)
+        place = view.place(stream, version + 1) if version < head.version else None
+        following = None if place is None else view.record(place)
+        if following is None:
+            raise LogGap(f"stream {stream.hex()} lacks the record after version {version}; run verify")
+        return following[:32]
+
+    def _home(self, table: str) -> Environment:
+        if table in rows.TABLES:
+            return self._log
+        return self._key_environment_or_log()
+
+    def _key_environment_or_log(self) -> Environment:
+        if self._keys is None:
+            raise CorruptionError(f"{self.path / KEYS} is missing; restore it")
+        return self._keys
+
+    def place(self, transaction: Transaction, stream: bytes, version: int) -> int | None:
+        """Return the position of a stream's record within a transaction."""
+        row = transaction.get(stream + _pack(version), db=self._index)
+        return None if row is None else _unpack(row)[0]
+
+    def record(self, transaction: Transaction, position: int) -> bytes | None:
+        """Return the record at a position within a transaction."""
+        return transaction.get(_pack(position), db=self._events)
+
+    def head_within(self, transaction: Transaction, stream: bytes) -> Head:
+        """Return a stream's head within a transaction."""
+        return self._head(transaction, stream)
+
+
+class _View:
+    """The tables as a batch sees them, within one transaction."""
+
+    def __init__(self, engine: LmdbEngine, transaction: Transaction) -> None:
+        self._engine = engine
+        self._transaction = transaction
+
+    def head(self, stream: bytes) -> Head:
+        return self._engine.head_within(self._transaction, stream)
+
+    def place(self, stream: bytes, version: int) -> int | None:
+        return self._engine.place(self._transaction, stream, version)
+
+    def record(self, position: int) -> bytes | None:
+        return self._engine.record(self._transaction, position)
+
+
+def _take(cursor: lmdb.Cursor[bytes], limit: int) -> list[tuple[bytes, bytes]]:
+    """Return up to `limit` rows from where the cursor stands, and no more than a few MiB."""
+    taken: list[tuple[bytes, bytes]] = []
+    size = 0
+    walk: Any = cursor.iternext()
+    while len(taken) < limit and size <= PAGE_BYTES:
+        chunk: list[tuple[bytes, bytes]] = list(islice(walk, min(_CHUNK, limit - len(taken))))
+        if not chunk:
+            break
+        taken += chunk
+        size += sum([len(value) for _, value in chunk])
+    return taken

@@ -1,0 +1,348 @@
+"""LMDB environments: one per file per process, whoever asks for it.
+
+LMDB must not be opened twice in a process, must not be used across `fork`, must not be resized under a reader, and
+may be resized by somebody else at any time. All of that is dealt with here, so that the rest of the code sees two
+calls: `read` and `write`, each a transaction that ends before the call returns. Begin and commit are on one thread.
+
+The file is reserved large and sparse from the start (64 GiB, halved while the system refuses), so growing is rare; when
+it happens, it happens behind a gate that no transaction of this process is inside of, and the same work is run again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import lmdb
+
+from .errors import (
+    CorruptionError,
+    ForkedError,
+    LithographError,
+    LogClosed,
+    LogLocked,
+    OutcomeUnknown,
+    ReadOnlyLog,
+    Unavailable,
+)
+
+DATA_FILE = "data.mdb"
+LARGEST_MAP = 64 << 30
+SMALLEST_MAP = 1 << 30
+_MAX_TABLES = 32
+_MAX_READERS = 1024
+_GATE_SECONDS = 60.0
+
+Transaction: TypeAlias = "lmdb.Transaction[bytes]"
+Table = Any
+"""A handle of a named table; `lmdb` gives its type no public name."""
+T = TypeVar("T")
+_FileKey = tuple[int, int]
+
+
+def open_environment(path: Path, tables: Sequence[str], *, read_only: bool = False) -> Environment:
+    """Open the environment in folder `path`, or share it when this process has it open already.
+
+    Creates the folder, the file and the tables unless `read_only`. Each call must be paired with one `close`.
+    Raises `CorruptionError` when the file is shorter than its last page or no LMDB file, `LogLocked` when the system
+    does not let it be opened.
+    """
+    with _registry_lock:
+        shared = _OPEN.get(_file_key(path) or (0, 0))
+        if shared is not None:
+            shared.share(tables, read_only=read_only)
+            return shared
+        for inherited in _INHERITED:
+            inherited.drop()
+        _INHERITED.clear()
+        opened = Environment(path, tables, read_only=read_only)
+        key = _file_key(path)
+        assert key is not None
+        opened.file_key = key
+        _OPEN[key] = opened
+        return opened
+
+
+class Environment:
+    """One open LMDB environment and its tables. Thread-safe; `read` and `write` are all there is to do with it."""
+
+    def __init__(self, path: Path, tables: Sequence[str], *, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.file_key: _FileKey = (0, 0)
+        self.tables: dict[str, Table] = {}
+        """Handles by name; good until the environment is closed."""
+        self._data_file = path / DATA_FILE
+        self._pid = os.getpid()
+        self._references = 1
+        self._gate = _Gate()
+        self._map_size = LARGEST_MAP
+        self._env: lmdb.Environment | None = self._open()
+        self._page_size = self._env.stat()["psize"]
+        try:
+            self.check_size()
+            self._open_tables(tables)
+        except BaseException:
+            self._env.close()
+            raise
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Return `work(transaction)` on a snapshot; nothing that needs the transaction may leave `work`."""
+        while True:
+            try:
+                with self._gate, self._environment().begin() as transaction:
+                    return work(transaction)
+            except lmdb.MapResizedError:
+                self._adopt()
+            except lmdb.Error as error:
+                raise translated(error, self.path) from error
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Return `work(transaction)` after its writes are durable; `work` may run again when the file had to grow.
+
+        Raises `OutcomeUnknown` when the commit itself failed; after any other `Exception` nothing was written.
+        """
+        if self.read_only:
+            raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
+        while True:
+            map_size = self._map_size
+            try:
+                return self._write_once(work)
+            except lmdb.MapFullError:
+                self._grow(map_size)
+            except lmdb.MapResizedError:
+                self._adopt()
+            except lmdb.Error as error:
+                raise translated(error, self.path) from error
+
+    def check_size(self) -> None:
+        """Raise `CorruptionError` when the file is shorter than its last page: touching that page would be fatal."""
+        env = self._environment()
+        size = os.stat(self._data_file).st_size
+        # The first two pages tell how many there are, so their own presence is looked at first.
+        if size < 2 * self._page_size or size < (env.info()["last_pgno"] + 1) * self._page_size:
+            raise CorruptionError(
+                f"{self._data_file} has been cut to {size:,} bytes; restore it from a backup"
+            )
+
+    def last_transaction(self) -> int:
+        """Return the id of the last committed transaction of any process: it changes when somebody wrote."""
+        return self._environment().info()["last_txnid"]
+
+    def share(self, tables: Sequence[str], *, read_only: bool) -> None:
+        """Count one more user, who may need more tables or the right to write."""
+        self._environment()
+        if self.read_only and not read_only:
+            with self._gate.exclusive():
+                self._environment().close()
+                self._env, self.read_only = None, False
+                self._env = self._open()
+                self.tables.clear()
+                self._open_tables(tables)
+        elif not set(tables) <= set(self.tables):
+            with self._gate.exclusive():
+                self._open_tables(tables)
+        self._references += 1
+
+    def close(self) -> None:
+        """Give up one share; the last one closes the file."""
+        with _registry_lock:
+            if self._env is None or self._pid != os.getpid():
+                return
+            self._references -= 1
+            if self._references == 0:
+                _OPEN.pop(self.file_key, None)
+                with self._gate.exclusive():
+                    self._env.close()
+                    self._env = None
+
+    def drop(self) -> None:
+        """Let go of an environment inherited through `fork`, without touching the parent's locks."""
+        if self._env is not None:
+            self._env.close()
+
+    def _environment(self) -> lmdb.Environment:
+        if self._pid != os.getpid():
+            raise ForkedError("the process forked after the log was opened; open the log again in the child")
+        if self._env is None:
+            raise LogClosed("the log is closed; open it again")
+        return self._env
+
+    def _write_once(self, work: Callable[[Transaction], T]) -> T:
+        committing = False
+        try:
+            with self._gate, self._environment().begin(write=True) as transaction:
+                result = work(transaction)
+                committing = True
+            return result
+        except (lmdb.MapFullError, lmdb.MapResizedError):
+            raise
+        except lmdb.Error as error:
+            if committing:
+                raise OutcomeUnknown(f"the commit to {self.path} failed: {error}") from error
+            raise
+
+    def _open(self) -> lmdb.Environment:
+        if not self.read_only:
+            self.path.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                env = lmdb.open(
+                    str(self.path),
+                    map_size=self._map_size,
+                    max_dbs=_MAX_TABLES,
+                    max_readers=_MAX_READERS,
+                    readonly=self.read_only,
+                    create=not self.read_only,
+                    lib_version=0,
+                )
+            except lmdb.MemoryError:
+                if self._map_size <= SMALLEST_MAP:
+                    raise
+                self._map_size //= 2
+            except lmdb.Error as error:
+                raise translated(error, self.path) from error
+            else:
+                # A killed reader keeps its slot, and with it every page freed since, until somebody looks.
+                env.reader_check()
+                self._map_size = env.info()["map_size"]
+                return env
+
+    def _open_tables(self, tables: Sequence[str]) -> None:
+        env = self._environment()
+        try:
+            missing = [name for name in tables if not self._open_table(name)]
+            if missing and not self.read_only:
+                with env.begin(write=True) as transaction:
+                    for name in missing:
+                        self.tables[name] = env.open_db(name.encode(), txn=transaction)
+        except lmdb.Error as error:
+            raise translated(error, self.path) from error
+        if missing and self.read_only:
+            raise CorruptionError(f"{self.path} lacks the table {missing[0]!r}; restore it from a backup")
+
+    def _open_table(self, name: str) -> bool:
+        """Open an existing table; return whether it exists."""
+        if name not in self.tables:
+            try:
+                self.tables[name] = self._environment().open_db(name.encode(), create=False)
+            except lmdb.NotFoundError:
+                return False
+        return True
+
+    def _grow(self, seen: int) -> None:
+        """Double the map, unless another thread did since `seen`."""
+        with self._gate.exclusive():
+            if self._map_size == seen:
+                try:
+                    self._environment().set_mapsize(seen * 2)
+                except lmdb.Error as error:
+                    raise Unavailable(
+                        f"{self.path} is full at {seen:,} bytes and cannot grow: {error}"
+                    ) from error
+                self._map_size = seen * 2
+
+    def _adopt(self) -> None:
+        """Take over the size that another process gave the map."""
+        with self._gate.exclusive():
+            self._environment().set_mapsize(0)
+            self._map_size = self._environment().info()["map_size"]
+
+
+def translated(error: lmdb.Error, path: Path) -> LithographError:
+    """Return our error for one of LMDB's."""
+    if isinstance(error, _DAMAGE):
+        return CorruptionError(f"{path} is damaged ({error}); restore it from a backup")
+    if isinstance(error, lmdb.ReadonlyError | lmdb.LockError) or errno.EACCES in error.args:
+        return LogLocked(f"{path} cannot be opened: {error}; check who holds it and its permissions")
+    return Unavailable(f"{path} cannot be used now: {error}")
+
+
+_DAMAGE = (
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+    lmdb.PanicError,
+    lmdb.VersionMismatchError,
+    lmdb.CursorFullError,
+    lmdb.IncompatibleError,
+    lmdb.BadTxnError,
+    lmdb.ProblemError,
+)
+
+
+class _Gate:
+    """Many may be inside at once (`with gate`); one may shut it and be alone (`with gate.exclusive()`)."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition(threading.Lock())
+        self._inside = 0
+        self._shut = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            while self._shut:
+                self._changed.wait()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside -= 1
+            if self._shut and not self._inside:
+                self._changed.notify_all()
+
+    def exclusive(self) -> _Exclusive:
+        return _Exclusive(self)
+
+    def shut(self) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._shut, _GATE_SECONDS):
+                raise Unavailable("the log's file is being resized by another thread; try again")
+            self._shut = True
+            if not self._changed.wait_for(lambda: not self._inside, _GATE_SECONDS):
+                self._shut = False
+                self._changed.notify_all()
+                raise Unavailable("the log's file must be resized, but a transaction does not end; try again")
+
+    def reopen(self) -> None:
+        with self._changed:
+            self._shut = False
+            self._changed.notify_all()
+
+
+class _Exclusive:
+    def __init__(self, gate: _Gate) -> None:
+        self._gate = gate
+
+    def __enter__(self) -> None:
+        self._gate.shut()
+
+    def __exit__(self, *_: object) -> None:
+        self._gate.reopen()
+
+
+def _file_key(path: Path) -> _FileKey | None:
+    """Return what identifies the file, whatever path leads to it; `None` when there is none yet."""
+    try:
+        status = os.stat(path / DATA_FILE)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _after_fork() -> None:
+    global _registry_lock
+    _registry_lock = threading.Lock()
+    _INHERITED.extend(_OPEN.values())
+    _OPEN.clear()
+
+
+_OPEN: dict[_FileKey, Environment] = {}
+_INHERITED: list[Environment] = []
+"""Environments of the parent, to be let go of before the child opens any."""
+_registry_lock = threading.Lock()
+os.register_at_fork(after_in_child=_after_fork)

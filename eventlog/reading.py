@@ -1,0 +1,128 @@
+"""Records as read: what is checked on every page, and what is checked when a record is decoded.
+
+On every page: positions (or versions) are dense, and each header's hash is the one that its successor in the stream
+names, on the page or behind it. When a record is decoded: the digest of its erasable part. So what `verify` looks for
+in a whole log, a reader finds in what it reads. Read `engine.Page` for where the tails come from.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from .codec import decode_body
+from .engine import Page
+from .errors import CorruptionError, IntegrityError, LogGap, NewerFormat
+from .events import Body, Event
+from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, NO_HASH, SALT_SIZE, Header, record_hash
+
+_BODY_AT = HEADER_SIZE + SALT_SIZE
+_NO_RECORD = ""
+
+
+class Record(NamedTuple):
+    """One record of the log. The header is at hand; `body` and `event` are decoded each time they are asked for."""
+
+    position: int
+    header: Header
+    data: bytes
+    """The record as stored."""
+
+    @property
+    def body(self) -> Body[Event]:
+        """The event with who and why; raises `IntegrityError` when its bytes are not those that were appended."""
+        data, header = self.data, self.header
+        if blake3(data[HEADER_SIZE:]).digest() != header.digest:
+            raise IntegrityError(
+                f"the content of the record at position {self.position} does not match its digest; run verify"
+            )
+        return decode_body(header.kind, header.schema, data[_BODY_AT:])
+
+    @property
+    def event(self) -> Event:
+        """The event; raises as `body` does."""
+        return self.body.event
+
+    @property
+    def hash(self) -> bytes:
+        """The record's hash."""
+        return record_hash(self.data)
+
+
+def checked(page: Page, after: int) -> list[Record]:
+    """Return the records of a page of the log that begins after position `after`."""
+    records: list[Record] = []
+    links: dict[bytes, bytes] = {}
+    unpack, make, join, known = HEADER.unpack_from, Header._make, records.append, links.get
+    position = after
+    try:
+        for position, data in page.records:
+            after += 1
+            header = make(unpack(data))
+            stream = header[4]
+            link = known(stream)
+            if position != after or header[1] > FORMAT_VERSION or (link or header[0]) != header[0]:
+                raise _finding(position, after, header)
+            if link is None and header[5] == 1 and header[0] != NO_HASH:
+                raise _broken(position)
+            links[stream] = blake3(data[:HEADER_SIZE]).digest()
+            join(Record(position, header, data))
+    except struct.error as error:
+        raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
+    if links != page.tails:
+        raise _broken_tail(records, links, page.tails)
+    if not records and after < page.end:
+        raise LogGap(f"position {after + 1} is missing from a log of {page.end}; run verify")
+    return records
+
+
+def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
+    """Return the records of a page of one stream that begins after version `after`."""
+    records: list[Record] = []
+    unpack, make, join = HEADER.unpack_from, Header._make, records.append
+    link = _NO_RECORD if after else NO_HASH
+    position = 0
+    try:
+        for position, data in page.records:
+            after += 1
+            header = make(unpack(data))
+            if header[4] != stream or header[5] != after:
+                raise LogGap(
+                    f"version {after} of stream {stream.hex()} is not where the index says; run verify"
+                )
+            if header[1] > FORMAT_VERSION or (link or header[0]) != header[0]:
+                raise _finding(position, position, header)
+            link = blake3(data[:HEADER_SIZE]).digest()
+            join(Record(position, header, data))
+    except struct.error as error:
+        raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
+    if records and page.tails.get(stream) != link:
+        raise _broken(position)
+    if not records and after < page.end:
+        raise LogGap(f"version {after + 1} is missing from a stream of {page.end}; run verify")
+    return records
+
+
+def _finding(position: int, expected: int, header: Header) -> CorruptionError | NewerFormat:
+    if position != expected:
+        return LogGap(f"position {expected} is missing: the record after it is at {position}; run verify")
+    if header.format > FORMAT_VERSION:
+        return NewerFormat(
+            f"the record at position {position} has format {header.format}: upgrade Lithograph"
+        )
+    return _broken(position)
+
+
+def _broken(position: int) -> IntegrityError:
+    return IntegrityError(
+        f"the chain is broken at position {position}: the hashes of two records do not match; run verify"
+    )
+
+
+def _broken_tail(
+    records: list[Record], links: dict[bytes, bytes], tails: dict[bytes, bytes]
+) -> IntegrityError:
+    broken = {stream for stream, link in links.items() if tails.get(stream) != link}
+    return _broken(max((record.position for record in records if record.header.stream in broken), default=0))

@@ -1,0 +1,160 @@
+"""The way of an append: from stamped events to drafts, through group commit, to an answer or a conflict.
+
+What a caller's thread can do before the transaction it does here: ids, names, scope keys, encoding. An append whose
+outcome is unknown is tried again with the same append id, so it lies in the log once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from .clock import Clock
+from .codec import encode_body
+from .engine import ANY, Append, Appended, Conflict, Draft, Engine, StreamAppend
+from .errors import ConflictError, LimitExceeded, OutcomeUnknown, StreamCollision
+from .events import Event
+from .group import GroupCommit
+from .scopes import ScopeKeys
+from .streams import StreamName, encode_name
+
+_TRIES = 5
+_PAUSE_SECONDS = 0.05
+_CACHED_STREAMS = 65_536
+
+
+class Stamped(NamedTuple):
+    """An event with when, in which run, by whom and why."""
+
+    event: Event
+    time_us: int
+    run: bytes
+    actor: str | None
+    reason: str | None
+
+
+class StreamWrite(NamedTuple):
+    """Events for one stream, which must be at version `expected` (`ANY`: wherever it is; no events: checked only).
+
+    `scope` is the erasure scope; `None` is the stream's own, or a new one for a new stream. A fork passes its source's.
+    """
+
+    name: StreamName
+    expected: int
+    events: Sequence[Stamped]
+    scope: int | None = None
+
+
+class _Known(NamedTuple):
+    encoded: bytes
+    scope: int
+
+
+class Writer:
+    """Appends for one open log. Thread-safe."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        stream_id: Callable[[StreamName], bytes],
+        first_name: Callable[[bytes], StreamName],
+    ) -> None:
+        self.scopes = ScopeKeys(engine)
+        self._engine = engine
+        self._clock = clock
+        self._group = GroupCommit(engine)
+        self._stream_id = stream_id
+        self._first_name = first_name
+        self._known: dict[bytes, _Known] = {}
+        self._lock = threading.Lock()
+
+    def append(self, writes: Sequence[StreamWrite], append_id: bytes | None, since: int | None) -> Appended:
+        """Append and return where; raises `ConflictError` with the stream's name."""
+        append = self._prepared(writes, append_id or self._clock.random(16), since)
+        outcome = self._submit(append)
+        if isinstance(outcome, Conflict):
+            raise _conflict_error(
+                outcome, writes[[s.stream for s in append.streams].index(outcome.stream)].name
+            )
+        for stream in append.streams:
+            self.scopes.settle(stream.stream)
+        return outcome
+
+    def scope_of(self, name: StreamName) -> int:
+        """Return the scope of a stream, drawing one when the stream is new."""
+        stream = self._stream_id(name)
+        known = self._recognised(stream, name)
+        return self.scopes.reserve(stream) if known is None else known.scope
+
+    def _prepared(self, writes: Sequence[StreamWrite], append_id: bytes, since: int | None) -> Append:
+        return Append(append_id, [self._stream_append(write) for write in writes], since)
+
+    def _stream_append(self, write: StreamWrite) -> StreamAppend:
+        name, expected, events, scope = write
+        stream = self._stream_id(name)
+        if not events:
+            return StreamAppend(stream, expected, (), 0, b"")
+        known = self._recognised(stream, name)
+        if scope is None:
+            scope = self.scopes.reserve(stream) if known is None else known.scope
+        # The stream's first record carries its name.
+        first = self._encoded(name) if known is None or expected == 0 else None
+        drafts: list[Draft] = []
+        for event, time_us, run, actor, reason in events:
+            body = encode_body(event, actor, reason, first)
+            drafts.append(Draft(event.kind, event.schema, time_us, run, body))
+            first = None
+        return StreamAppend(stream, expected, drafts, scope, self.scopes.key(scope))
+
+    def _recognised(self, stream: bytes, name: StreamName) -> _Known | None:
+        """Return what is known of an existing stream, after making sure that it is the one meant."""
+        known = self._known.get(stream)
+        if known is None:
+            head = self._engine.head(stream)
+            if not head.version:
+                return None
+            known = _Known(encode_name(self._first_name(stream)), head.scope)
+            with self._lock:
+                if len(self._known) >= _CACHED_STREAMS:
+                    self._known.clear()
+                self._known[stream] = known
+        if known.encoded != encode_name(name):
+            raise StreamCollision(
+                f"stream {name!r} has the id of another one; nothing was written; use another name for it"
+            )
+        return known
+
+    def _encoded(self, name: StreamName) -> bytes:
+        encoded = encode_name(name)
+        limit = self._engine.limits.name_bytes
+        if len(encoded) > limit:
+            raise LimitExceeded(f"a stream's name of {len(encoded):,} bytes is over the limit of {limit:,}")
+        return encoded
+
+    def _submit(self, append: Append) -> Appended | Conflict:
+        if append.since is None and all(w.expected == ANY or not w.drafts for w in append.streams):
+            since: int | None = self._engine.log_head().position
+        else:
+            since = append.since
+        for attempt in range(_TRIES):
+            try:
+                return self._group.submit(append)
+            except OutcomeUnknown:
+                if attempt == _TRIES - 1:
+                    raise
+                append = append._replace(since=since)
+                time.sleep(_PAUSE_SECONDS * attempt)
+        raise AssertionError("unreachable")
+
+
+def _conflict_error(conflict: Conflict, name: StreamName) -> ConflictError:
+    return ConflictError(
+        f"{name.kind} {name.name!r} is at version {conflict.actual}, not at {conflict.expected}: somebody else appended "
+        "first and nothing of this append was written; read the stream again and decide anew, or fork",
+        stream=name.name,
+        expected=conflict.expected,
+        actual=conflict.actual,
+    )
