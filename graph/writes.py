@@ -111,7 +111,7 @@ def command_pairs(command: Command[Any]) -> Pairs:
 
 
 def _object_pairs(update: Any) -> Pairs:
-    keys = annotated_keys(type(update))
+    keys = annotated_keys(cast("type[Any]", type(update)))
     return update_pairs(update, keys) if keys else [(ROOT, update)]
 
 

@@ -1,0 +1,283 @@
+"""The rules of a superstep: which tasks a state plans, and what closing a step makes of it. Pure.
+
+`Rules` is made once a compiled graph and holds what the spec implies: orders, which channels forget, which finish.
+Orders are LangGraph's: writes apply by task path (edges by node name, then sends by index); `next` shows sends first,
+then nodes as they were added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..eventlog.events import ChannelResult, PlannedTask, ResultOp
+from ..projections.cells import MISSING, Cell, Values, Written, cell_of
+from ..projections.channels import Channel
+from ..projections.fold import Cells, fold_step
+from ..projections.ids import task_id
+from ..projections.snapshot import is_control
+from ..projections.types import (
+    ERROR,
+    ERROR_SOURCE_NODE,
+    INTERRUPT,
+    NO_WRITES,
+    RESUME,
+    RETURN,
+    TASKS,
+    Send,
+)
+from .spec import GraphSpec
+
+PULL = "__pregel_pull"
+PUSH = "__pregel_push"
+PUSH_TRIGGERS = (PUSH,)
+MARKS = frozenset({ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME, NO_WRITES, RETURN})
+"""Write keys that describe a task and go to no channel."""
+
+Versions = Mapping[str, int]
+Seen = Mapping[str, Mapping[str, int]]
+
+
+class Finished(NamedTuple):
+    """A task as closing a step sees it."""
+
+    name: str
+    path: tuple[Any, ...]
+    triggers: tuple[str, ...]
+    writes: Sequence[tuple[str, Written]]
+
+
+class Closed(NamedTuple):
+    """What a step's close amounts to; nothing is committed by it."""
+
+    cells: Cells
+    untracked: Cells
+    results: list[tuple[str, int, Any]]
+    version: int
+    consumed: tuple[str, ...]
+    seen: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    updated: frozenset[str]
+    """Channels written in this step that can be read or trigger now."""
+
+
+class Rules:
+    """What a graph's spec implies for every superstep."""
+
+    def __init__(self, spec: GraphSpec) -> None:
+        self.spec = spec
+        self.order = {name: place for place, name in enumerate(spec.nodes)}
+        self.forgetting = tuple(
+            name
+            for name, channel in spec.channels.items()
+            if type(channel).pass_step is not Channel.pass_step and channel.pass_step(Cell(None)) is not None
+        )
+        self.finishing = tuple(
+            name for name, channel in spec.channels.items() if type(channel).finish is not Channel.finish
+        )
+        self.untracked = frozenset(name for name, channel in spec.channels.items() if not channel.tracked)
+        self.initial = {
+            name: value
+            for name, channel in spec.channels.items()
+            if (value := channel.initial()) is not MISSING
+        }
+        self._triggers = {name: tuple(sorted(node.triggers)) for name, node in spec.nodes.items()}
+
+    def initial_results(self, cells: Cells, values: Values) -> list[tuple[str, int, Any]]:
+        """Return results that give channels their first value, for those that `cells` does not hold."""
+        return [
+            (name, ResultOp.INITIAL, values.encode(value))
+            for name, value in self.initial.items()
+            if name not in cells
+        ]
+
+    def plan(
+        self,
+        cells: Cells,
+        versions: Versions,
+        seen: Seen,
+        *,
+        checkpoint: bytes,
+        namespace: str,
+        step: int,
+        updated: Iterable[str] | None = None,
+    ) -> tuple[PlannedTask, ...]:
+        """Return the tasks of superstep `step`, in the order that `next` shows.
+
+        `updated`: the channels that the last step changed, where that is known; only these can trigger.
+        """
+        tasks = [
+            self._send(packet, index, checkpoint, namespace, step)
+            for index, packet in enumerate(cells[TASKS].value if TASKS in cells else ())
+        ]
+        names = {
+            name
+            for channel in (cells if updated is None else updated)
+            for name in self.spec.trigger_to_nodes.get(channel, ())
+        }
+        for name in sorted(names, key=self.order.__getitem__) if len(names) > 1 else names:
+            if self._is_triggered(name, cells, versions, seen.get(name)):
+                tasks.append(self._pull(name, checkpoint, namespace, step))
+        return tuple(tasks)
+
+    def _send(self, packet: Send, index: int, checkpoint: bytes, namespace: str, step: int) -> PlannedTask:
+        scope = f"{namespace}|{packet.node}" if namespace else packet.node
+        id_ = task_id(checkpoint, scope, step, packet.node, f"{PUSH}\0{index}", ())
+        return PlannedTask(id_, packet.node, (PUSH, index, False), PUSH_TRIGGERS)
+
+    def _pull(self, name: str, checkpoint: bytes, namespace: str, step: int) -> PlannedTask:
+        triggers = self._triggers[name]
+        scope = f"{namespace}|{name}" if namespace else name
+        return PlannedTask(
+            task_id(checkpoint, scope, step, name, PULL, triggers), name, (PULL, name), triggers
+        )
+
+    def _is_triggered(
+        self, name: str, cells: Cells, versions: Versions, seen: Mapping[str, int] | None
+    ) -> bool:
+        channels = self.spec.channels
+        for channel in self.spec.nodes[name].triggers:
+            cell = cells.get(channel)
+            if cell is None or not channels[channel].is_available(cell):
+                continue
+            if seen is None or versions.get(channel, 0) > seen.get(channel, 0):
+                return True
+        return False
+
+    def close(
+        self,
+        cells: Cells,
+        untracked: Cells,
+        versions: Versions,
+        tasks: Sequence[Finished],
+        values: Values,
+    ) -> Closed:
+        """Return what a step amounts to when its tasks' writes are applied in path order.
+
+        Raises `InvalidUpdateError`, or what a reducer raises; then nothing has changed.
+        """
+        tasks = sorted(tasks, key=path_key) if len(tasks) > 1 else tasks
+        triggers = {channel: None for task in tasks for channel in task.triggers}
+        results: list[tuple[str, int, Any]] = []
+        cells = self._consume(cells, triggers, results, values)
+        cells, untracked, updated, rose = self._apply(cells, untracked, tasks, results, values)
+        if triggers:
+            cells = self._pass_step(cells, updated, results, values)
+            if updated.isdisjoint(self.spec.trigger_to_nodes):
+                cells = self._finish(cells, updated, results, values)
+        seen = tuple(
+            (
+                task.name,
+                tuple((channel, versions[channel]) for channel in task.triggers if channel in versions),
+            )
+            for task in tasks
+            if task.triggers
+        )
+        changed = results or rose
+        version = max(versions.values(), default=0) + 1 if changed else 0
+        return Closed(cells, untracked, results, version, tuple(rose), seen, frozenset(updated))
+
+    def _consume(
+        self, cells: Cells, triggers: Iterable[str], results: list[tuple[str, int, Any]], values: Values
+    ) -> Cells:
+        channels = self.spec.channels
+        changes = [
+            (name, *change)
+            for name in triggers
+            if name in channels
+            and (cell := cells.get(name)) is not None
+            and (change := channels[name].consume(cell))
+        ]
+        return _fold(cells, changes, {}, results, values)
+
+    def _apply(
+        self,
+        cells: Cells,
+        untracked: Cells,
+        tasks: Sequence[Finished],
+        results: list[tuple[str, int, Any]],
+        values: Values,
+    ) -> tuple[Cells, Cells, set[str], list[str]]:
+        channels = self.spec.channels
+        writes = group(tasks, channels)
+        changes: list[tuple[str, int, Any]] = []
+        rose: list[str] = []
+        for name, written in writes.items():
+            channel = channels[name]
+            if name in self.untracked:
+                channel.decide(untracked.get(name), written, values)
+                untracked = {**untracked, name: cell_of(written[-1].value)}
+                rose.append(name)
+            elif (change := channel.decide(cells.get(name), written, values)) is not None:
+                changes.append((name, *change))
+        cells = _fold(cells, changes, writes, results, values)
+        updated = {name for name, _op, _data in changes if channels[name].is_available(cells.get(name))}
+        updated.update(rose)
+        return cells, untracked, updated, rose
+
+    def _pass_step(
+        self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values
+    ) -> Cells:
+        channels = self.spec.channels
+        changes: list[tuple[str, int, Any]] = []
+        for name in self.forgetting:
+            cell = cells.get(name)
+            if cell is not None and name not in updated and channels[name].is_available(cell):
+                change = channels[name].pass_step(cell)
+                if change is not None:
+                    changes.append((name, *change))
+        return _fold(cells, changes, {}, results, values)
+
+    def _finish(
+        self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values
+    ) -> Cells:
+        channels = self.spec.channels
+        changes = [
+            (name, *change)
+            for name in self.finishing
+            if (cell := cells.get(name)) is not None and (change := channels[name].finish(cell))
+        ]
+        cells = _fold(cells, changes, {}, results, values)
+        updated.update(name for name, _op, _data in changes if channels[name].is_available(cells.get(name)))
+        return cells
+
+
+def path_key(task: Finished) -> str:
+    """Return what tasks are sorted by for applying: LangGraph's text of a task path, numbers zero-padded."""
+    return path_text(task.path)
+
+
+def path_text(path: Any) -> str:
+    """Return a task path as text whose order is the apply order."""
+    if isinstance(path, tuple | list):
+        return "~" + ", ".join(path_text(part) for part in path)
+    return f"{path:010d}" if isinstance(path, int) and not isinstance(path, bool) else str(path)
+
+
+def group(tasks: Iterable[Finished], channels: Mapping[str, Channel]) -> dict[str, list[Written]]:
+    """Return the tasks' writes by channel, in the order given; marks, and keys without a channel, left out."""
+    writes: dict[str, list[Written]] = {}
+    for task in tasks:
+        for channel, written in task.writes:
+            if channel in writes:
+                writes[channel].append(written)
+            elif channel not in MARKS and channel in channels:
+                writes[channel] = [written]
+    return writes
+
+
+def _fold(
+    cells: Cells,
+    changes: list[tuple[str, int, Any]],
+    writes: Mapping[str, Sequence[Written]],
+    results: list[tuple[str, int, Any]],
+    values: Values,
+) -> Cells:
+    if not changes:
+        return cells
+    results += changes
+    return fold_step(cells, [ChannelResult(*change, b"") for change in changes], writes, values)
+
+
+def is_state(channel: str) -> bool:
+    """Tell whether a channel is a key of the user's state."""
+    return not is_control(channel)
