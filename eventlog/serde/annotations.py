@@ -11,7 +11,7 @@ import dataclasses
 import sys
 import typing
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from .classes import is_registrable
 
@@ -28,7 +28,7 @@ def classes_in(annotation: Any) -> list[type]:
             continue
         seen.add(id(item))
         keep.append(item)
-        if is_registrable(item) and not _is_generic_alias(item):
+        if is_registrable(item):
             found.append(item)
         todo.extend(_inner(item))
     return found
@@ -42,22 +42,25 @@ def _inner(item: Any) -> Iterator[Any]:
         yield from _arguments(item)
         return
     if isinstance(item, typing.TypeVar):
-        yield from (item.__constraints__ or (item.__bound__,))
+        yield from item.__constraints__ or (item.__bound__,)
     elif isinstance(item, typing.NewType):
         yield item.__supertype__
     elif hasattr(item, "__value__") and not isinstance(item, type):
         yield item.__value__  # a `type X = …` alias
     elif isinstance(item, type) and _has_fields(item):
         yield from _hints(item).values()
+        yield from (field.annotation for field in getattr(item, "model_fields", {}).values())
 
 
 def _arguments(item: Any) -> Iterator[Any]:
     if typing.get_origin(item) is typing.Literal:
-        return (type(value) for value in typing.get_args(item))
+        return iter([cast("type[Any]", type(value)) for value in typing.get_args(item)])
     return iter(argument for argument in typing.get_args(item) if not isinstance(argument, str))
 
 
-def _has_fields(cls: type) -> bool:
+def _has_fields(cls: type[Any]) -> bool:
+    if cls.__module__.startswith("langchain_core.messages"):
+        return False  # their fields hold nothing to register, and resolving them costs more than all else
     return (
         typing.is_typeddict(cls)
         or dataclasses.is_dataclass(cls)
@@ -82,7 +85,3 @@ def _own_hints(cls: type) -> Iterator[tuple[str, Any]]:
             yield name, typing.get_type_hints(holder, localns=names, include_extras=True)[name]
         except (NameError, TypeError, AttributeError, SyntaxError):
             continue
-
-
-def _is_generic_alias(item: Any) -> bool:
-    return typing.get_origin(item) is not None and not isinstance(item, type)

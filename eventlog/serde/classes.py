@@ -1,8 +1,8 @@
-"""How instances of registered classes are taken apart and built: dataclass, pydantic, Enum, namedtuple, exception.
+"""How registered classes are taken apart and built: dataclass, pydantic model, Enum, namedtuple, exception.
 
 Building never runs user code: no `__init__`, no `__post_init__`, no validator; the attributes are put back as
-they were. The shape begins with a letter for the kind and lists the fields, so a class whose fields changed is
-another type and its old values read as `Opaque`.
+they were. The shape begins with the kind and lists the fields, so a class whose fields changed is another
+type and its old values read as `Opaque`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from typing import Any, cast
 
 from . import format as f
 from .registry import Codec
+
+CHANGED: Any = object()
+"""What `rebuild` returns when a registered type no longer has what was stored: show it as `Opaque`."""
 
 _BUILTINS = (int, float, str, bytes, bytearray, list, tuple, dict, set, frozenset)
 
@@ -42,17 +45,17 @@ def kind_name(cls: type) -> str:
     return "" if build is None else _KIND_NAMES[build]
 
 
-def _kind(cls: type) -> Callable[[type, str], Codec] | None:
+def _kind(cls: type[Any]) -> Callable[[type, str], Codec] | None:
     if issubclass(cls, BaseException):
         return _exception
     if issubclass(cls, Enum):
         return _flag if issubclass(cls, Flag) else _enum
-    if issubclass(cls, tuple):
-        return _namedtuple if isinstance(getattr(cls, "_fields", None), tuple) else None
+    if tuple in cls.__mro__ and isinstance(getattr(cls, "_fields", None), tuple):
+        return _namedtuple
     if issubclass(cls, _BUILTINS):
         return None
     if _is_pydantic(cls):
-        return _pydantic
+        return None if _is_message(cls) else _pydantic
     return _dataclass if dataclasses.is_dataclass(cls) else None
 
 
@@ -60,6 +63,12 @@ def _is_pydantic(cls: type) -> bool:
     module = sys.modules.get("pydantic")
     base = None if module is None else getattr(module, "BaseModel", None)
     return base is not None and issubclass(cls, base) and cls is not base
+
+
+def _is_message(cls: type) -> bool:
+    from ..messages import is_message_class
+
+    return is_message_class(cls)
 
 
 def _dotted(names: list[str]) -> Callable[[Any, int], str]:
@@ -73,13 +82,13 @@ def _getter(names: list[str]) -> Callable[[Any], list[Any]]:
     return lambda value: [getattr(value, name) for name in names]
 
 
-def _dataclass(cls: type, name: str) -> Codec:
+def _dataclass(cls: type[Any], name: str) -> Codec:
     names = [field.name for field in dataclasses.fields(cls)]
     count = len(names)
     known = frozenset(names)
     get = _getter(names)
-    new = object.__new__
-    put = object.__setattr__
+    new: Any = object.__new__
+    put: Any = object.__setattr__
 
     def explode(value: Any) -> list[Any]:
         parts = get(value)
@@ -99,30 +108,30 @@ def _dataclass(cls: type, name: str) -> Codec:
     return _object(cls, name, "dataclass", names, explode, rebuild)
 
 
-def _namedtuple(cls: type, name: str) -> Codec:
-    names = list(cast(Any, cls)._fields)
-    new = tuple.__new__
+def _namedtuple(cls: type[Any], name: str) -> Codec:
+    names = list(cls._fields)
+    new: Any = cast(Any, tuple).__new__
 
     def explode(value: Any) -> list[Any]:
         own = getattr(value, "__dict__", None)
         return [*value, own] if own else list(value)
 
     def rebuild(parts: list[Any]) -> Any:
-        value = new(cast(Any, cls), parts[: len(names)])
+        value = new(cls, parts[: len(names)])
         if len(parts) > len(names):
-            cast(Any, value).__dict__.update(parts[len(names)])
+            value.__dict__.update(parts[len(names)])
         return value
 
     return _object(cls, name, "namedtuple", names, explode, rebuild)
 
 
-def _enum(cls: type, name: str) -> Codec:
-    members = cast(Any, cls).__members__
+def _enum(cls: type[Any], name: str) -> Codec:
+    members = cls.__members__
 
     def rebuild(parts: list[Any]) -> Any:
         member = members.get(parts[0])
         if member is None or type(member._value_) is not type(parts[1]) or member._value_ != parts[1]:
-            raise ChangedType(f"{name}.{parts[0]} is no longer {parts[1]!r}")
+            return CHANGED
         return member
 
     return _object(
@@ -130,19 +139,19 @@ def _enum(cls: type, name: str) -> Codec:
     )
 
 
-def _flag(cls: type, name: str) -> Codec:
+def _flag(cls: type[Any], name: str) -> Codec:
     def rebuild(parts: list[Any]) -> Any:
         if type(parts[0]) is not int:
             raise ValueError("a flag is an int")
         try:
             return cls(parts[0])
-        except ValueError as error:
-            raise ChangedType(f"{name} has no value {parts[0]}") from error
+        except ValueError:
+            return CHANGED
 
     return _object(cls, name, "flag", ["value"], lambda member: [member._value_], rebuild)
 
 
-def _exception(cls: type, name: str) -> Codec:
+def _exception(cls: type[Any], name: str) -> Codec:
     base: Any = next(base for base in cls.__mro__ if base.__module__ == "builtins")
 
     def explode(error: Any) -> list[Any]:
@@ -159,13 +168,13 @@ def _exception(cls: type, name: str) -> Codec:
     return _object(cls, name, "exception", ["args", "__dict__"], explode, rebuild, open_ended=True)
 
 
-def _pydantic(cls: type, name: str) -> Codec:
-    names = list(cast(Any, cls).model_fields)
+def _pydantic(cls: type[Any], name: str) -> Codec:
+    names = list(cls.model_fields)
     known = frozenset(names)
     labels = [*names, "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__", "__dict__"]
     count = len(names)
-    new = object.__new__
-    put = object.__setattr__
+    new: Any = object.__new__
+    put: Any = object.__setattr__
 
     def explode(model: Any) -> list[Any]:
         own = model.__dict__
@@ -196,10 +205,6 @@ def _pydantic(cls: type, name: str) -> Codec:
     codec = _object(cls, name, "pydantic", names, explode, rebuild, open_ended=True)
     codec.label = _dotted(labels)
     return codec
-
-
-class ChangedType(LookupError):
-    """A registered type no longer has what was stored; the value is shown as `Opaque`."""
 
 
 def _object(

@@ -1,9 +1,9 @@
 """The stored form of values: plain MessagePack, and one extension code for each type beyond it.
 
-None, bool, 64-bit int, float, str, bytes, list and dict with str keys are MessagePack as it is. Everything else
-is an extension whose payload is either a fixed layout (`scalars`) or MessagePack again, so tagged values nest.
-Codes are for ever. The same value has the same bytes in every process: dict order is part of the value, sets
-are sorted by their encoded members.
+None, bool, 64-bit int, float, str, bytes, list and dict with str keys are MessagePack as it is. Everything
+else is an extension whose payload is either a fixed layout (`scalars`) or MessagePack again, so tagged values
+nest. Codes are for ever. The same value has the same bytes in every process: dict order is part of the value,
+sets are sorted by their encoded members.
 
 Two guards live here. `hides_buffers` finds what ormsgpack packs without asking (a bytearray would silently
 become bytes). `too_deep` keeps the nesting of tagged values so low that whatever was encoded can be decoded.
@@ -100,7 +100,7 @@ def join_array(parts: Iterable[bytes]) -> bytes:
 
 
 def pack_exact(value: Any, hook: Callable[[Any], Ext] | None) -> bytes:
-    """Pack a value whose every part is MessagePack's own, or is known to `hook`; raises TypeError otherwise."""
+    """Pack a value whose every part is MessagePack's own or known to `hook`; raises TypeError otherwise."""
     data = packb(value, hook, OPTIONS)
     if (0xC4 in data or 0xC5 in data or 0xC6 in data) and hides_buffers(value):
         raise TypeError("a buffer would become bytes")

@@ -63,7 +63,7 @@ class StoredError:
 
 
 def describe_error(error: BaseException) -> tuple[str, str, str]:
-    """Return an exception's type name, str and repr; never raises, whatever the exception's own methods do."""
+    """Return an exception's type name, str and repr; never raises, whatever the exception's methods do."""
     return type_name(type(error)), _text(str, error), _text(repr, error)
 
 
@@ -76,6 +76,6 @@ def type_name(cls: type) -> str:
 def _text(render: Any, error: BaseException) -> str:
     try:
         text = render(error)
-    except Exception as failure:
+    except Exception as failure:  # noqa: BLE001  user code; its failure becomes the text
         return f"<{type(error).__qualname__}: {render.__name__}() raised {type(failure).__qualname__}>"
     return str.__str__(text)  # a str of exactly that type, also when __str__ gave a subclass

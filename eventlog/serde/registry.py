@@ -5,9 +5,9 @@ stored or built. `BASE` is what every registry without another parent grows from
 it at import with `register_native`. A graph has a registry of its own, `BASE.extended(types)`, so classes of
 `__main__` and of functions work: the graph supplies them.
 
-A class is named by module, qualified name and shape (its kind and fields). A class that moved between a module and `__main__` (a script that is also imported) is
-found by qualified name and shape alone. How each kind of class is taken apart is in `classes`, how an
-annotation is searched for classes in `annotations`.
+A class is named by module, qualified name and shape (its kind and fields). A class of `__main__`, now or when
+the value was stored (a script that is also imported), is found by qualified name and shape alone. How each
+kind of class is taken apart is in `classes`, how an annotation is searched for classes in `annotations`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .opaque import type_name
 class Codec:
     """How the instances of one exact class are taken apart and built again.
 
-    The payload is `head`, then the MessagePack list of `explode(value)`. `label(value, index)` is the text that
-    the path of an error gets for a part. `rebuild` gets the decoded list.
+    The payload is `head`, then the MessagePack list of `explode(value)`. `label(value, index)` is the text
+    that the path of an error gets for a part. `rebuild` gets the decoded list.
     """
 
     __slots__ = ("cls", "code", "explode", "head", "label", "name", "rebuild", "shape", "sort")

@@ -38,7 +38,7 @@ def _int_from(data: bytes) -> int:
     return int.from_bytes(data, "big", signed=True)
 
 
-def _surrogates_bytes(value: str) -> bytes:
+def _surrogates_bytes(value: Any) -> bytes:
     return value.encode("utf-8", "surrogatepass")
 
 
@@ -61,8 +61,9 @@ def _datetime_bytes(value: dt.datetime) -> bytes:
 
 
 def _datetime_from(data: bytes) -> dt.datetime:
-    *parts, fold = _DATETIME.unpack_from(data)
-    return dt.datetime(*parts, _zone_from(data[_DATETIME.size :]), fold=fold)
+    year, month, day, hour, minute, second, microsecond, fold = _DATETIME.unpack_from(data)
+    zone = _zone_from(data[_DATETIME.size :])
+    return dt.datetime(year, month, day, hour, minute, second, microsecond, zone, fold=fold)
 
 
 def _date_bytes(value: dt.date) -> bytes:
@@ -79,8 +80,8 @@ def _time_bytes(value: dt.time) -> bytes:
 
 
 def _time_from(data: bytes) -> dt.time:
-    *parts, fold = _TIME.unpack_from(data)
-    return dt.time(*parts, _zone_from(data[_TIME.size :]), fold=fold)
+    hour, minute, second, microsecond, fold = _TIME.unpack_from(data)
+    return dt.time(hour, minute, second, microsecond, _zone_from(data[_TIME.size :]), fold=fold)
 
 
 def _timedelta_bytes(value: dt.timedelta) -> bytes:

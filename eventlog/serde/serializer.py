@@ -1,8 +1,8 @@
 """Values to bytes and back: exact, or refused before anything is stored.
 
-What comes back is equal and of the same type, recursively; what cannot is an `UnsupportedTypeError` whose path
-names the part (law L7). Decoding builds nothing outside the closed registry and imports nothing that a value
-names (law L9). Equal values of the same types have the same bytes in every process.
+What comes back is equal and of the same type, recursively; what cannot is an `UnsupportedTypeError` whose
+path names the part (law L7). Decoding builds nothing outside the closed registry and imports nothing that a
+value names (law L9). Equal values of the same types have the same bytes in every process.
 
 Plain data costs one call of ormsgpack (encode) or msgspec (decode). What they do not know arrives in a hook,
 whose payloads are packed one level deeper. Whatever the fast path refuses goes to `walk`.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from msgspec import MsgspecError
 from msgspec.msgpack import Decoder
@@ -54,7 +54,7 @@ class Serializer:
             return Walk(self._types).encode(value)
 
     def decode(self, data: bytes) -> Any:
-        """Return the value that was encoded, or raise MalformedValue, and nothing else, for bytes that are none.
+        """Return the value that was encoded; raises MalformedValue, and nothing else, for bytes of no value.
 
         Memory stays a small multiple of `data`. An unregistered type becomes `Opaque`.
         """
@@ -76,7 +76,7 @@ class Serializer:
         return f.join_array(parts)
 
     def split_elements(self, data: bytes) -> list[bytes]:
-        """Return the stored form of each element of a stored list; raises MalformedValue for anything else."""
+        """Return the stored form of each element of a stored list, or raise MalformedValue."""
         try:
             return f.split_array(data)
         except (MsgspecError, RecursionError) as error:
@@ -105,7 +105,7 @@ class Serializer:
 
 
 class _Level:
-    """The hooks for values within `depth` tagged values. Each level makes the next when it is first needed."""
+    """The hooks for values within `depth` tagged values. Each makes the next when first needed."""
 
     def __init__(self, types: Types, depth: int) -> None:
         self._types = types
@@ -113,7 +113,7 @@ class _Level:
         self._next: _Level | None = None
         self.decode = Decoder(ext_hook=self.build).decode
 
-    def tag(self, value: Any) -> Ext:
+    def tag(self, value: object) -> Ext:
         """Return the extension of a value that ormsgpack does not know; TypeError sends all to the walk."""
         cls = type(value)
         scalar = scalars.ENCODERS.get(cls)
@@ -125,7 +125,7 @@ class _Level:
                 codec.code, codec.payload(codec.explode(value), self._deeper(f.FAST_TAGGED_DEPTH).pack)
             )
         if cls is Opaque:
-            return opaque_ext(value)
+            return opaque_ext(cast(Opaque, value))
         raise TypeError("left to the walk")
 
     def pack(self, parts: list[Any]) -> bytes:

@@ -1,13 +1,13 @@
 """Which codec a value or a stored extension belongs to: Python's own compound types, messages, the registry.
 
 `Types` is the closed list in one place: encoding asks `codec(cls)`, decoding asks `build(code, payload)`.
-Neither imports anything that a stored value names. Read `registry` for user classes, `scalars` for the leaves.
+Neither imports anything that a stored value names. Read `registry` for user classes, `scalars` for leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from . import classes, scalars
 from . import format as f
@@ -23,15 +23,22 @@ class Types:
 
     def __init__(self, registry: TypeRegistry) -> None:
         self.registry = registry
+        self._known = dict(_COMPOUND)
 
     def codec(self, cls: type, value: Any) -> Codec | None:
         """Return how a value of exactly this class is stored, or `None` when it is not."""
-        known = _COMPOUND.get(cls) or self.registry.codec(cls)
+        known = self._known.get(cls) or self.registry.codec(cls)
         if known is not None:
             return known
-        if isinstance(value, BaseException):
-            return ERROR
-        return None
+        return ERROR if isinstance(value, BaseException) else self._message(cls)
+
+    def _message(self, cls: type) -> Codec | None:
+        from ..messages import message_codec
+
+        codec = message_codec(cls)
+        if codec is not None:
+            self._known[cls] = codec
+        return codec
 
     def advice(self, cls: type) -> str:
         """Return why a class has no stored form, and what to do about it."""
@@ -43,7 +50,7 @@ class Types:
             )
         base = next((base for base in cls.__mro__[1:] if base in _CONVERTIBLE), None)
         if base is not None:
-            return f"a subclass of {base.__name__} would come back as another type; convert it to {base.__name__}"
+            return f"a subclass of {base.__name__} would come back as {base.__name__}; convert it yourself"
         return "the type has no stored form; store data made of built-in types, or a registered dataclass"
 
     def build(self, code: int, payload: bytes, unpack: Unpack) -> Any:
@@ -55,6 +62,8 @@ class Types:
             return self._object(payload, unpack)
         if code == f.SET or code == f.FROZENSET or code == f.MAPPING or code == f.TUPLE:
             return _COLLECTIONS[code](unpack(payload))
+        if code == f.MESSAGE:
+            return _message(unpack(payload))
         if code == f.STORED_ERROR:
             return _stored_error(unpack(payload))
         if code == f.BUILTIN_ERROR:
@@ -70,11 +79,9 @@ class Types:
     def _object(self, payload: bytes, unpack: Unpack) -> Any:
         name, shape, parts = unpack(payload)
         codec = self.registry.named(name, shape)
-        if codec is not None:
-            try:
-                return codec.rebuild(parts)
-            except classes.ChangedType:
-                pass
+        built = classes.CHANGED if codec is None else codec.rebuild(parts)
+        if built is not classes.CHANGED:
+            return built
         return Opaque(name, _by_name(shape, parts), bytes((f.OBJECT,)) + payload)
 
 
@@ -88,9 +95,10 @@ def _scalar(code: int, payload: bytes, decode: Callable[[bytes], Any]) -> Any:
 def _by_name(shape: str, parts: Any) -> Any:
     """Return the fields of an unregistered class: a dict where its shape names them all, else the list."""
     names = shape.partition(" ")[2].split(",")
-    if type(parts) is list and len(names) == len(parts):
-        return dict(zip(names, parts, strict=True))
-    return parts
+    if not isinstance(parts, list):
+        return parts
+    listed = cast("list[Any]", parts)
+    return dict(zip(names, listed, strict=True)) if len(names) == len(listed) else listed
 
 
 def _unique(kind: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
@@ -114,6 +122,12 @@ def _mapping(flat: list[Any]) -> dict[Any, Any]:
     if type(flat) is not list or 2 * len(built) != len(flat):
         raise ValueError("a mapping's keys differ")
     return built
+
+
+def _message(parts: list[Any]) -> Any:
+    from ..messages import rebuild_message
+
+    return rebuild_message(parts)
 
 
 def _stored_error(parts: Any) -> StoredError:

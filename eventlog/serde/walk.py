@@ -1,13 +1,14 @@
 """The exact walk: encodes what the fast path cannot, and names the part that has no stored form.
 
-The serializer tries ormsgpack first and comes here when that refuses: for dicts with keys that are not str, for
-bytearrays and lone surrogates, for deep nesting, and for values that cannot be stored, whose path is then known.
-Its bytes are those of the fast path wherever that succeeds. About ten times slower.
+The serializer tries ormsgpack first and comes here when that refuses: for dicts with keys that are not str,
+for bytearrays and lone surrogates, for deep nesting, and for values that cannot be stored, whose path is then
+known. Its bytes are those of the fast path wherever that succeeds. About ten times slower.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from ormsgpack import Ext, packb
 
@@ -46,7 +47,7 @@ class Walk:
         except TypeError as error:
             raise self._refusal(lowered, f"lists and dicts nest deeper than {f.PLAIN_DEPTH}") from error
 
-    def _lower(self, value: Any) -> Any:
+    def _lower(self, value: object) -> Any:
         """Return what ormsgpack packs as the stored form of `value`, without asking anybody."""
         cls = type(value)
         if cls in _AS_IT_IS:
@@ -54,7 +55,7 @@ class Walk:
         if cls is str:
             return value if _is_unicode(value) else Ext(f.SURROGATES, scalars.surrogates_bytes(value))
         if cls is int:
-            return value if _INT_MIN <= value <= _INT_MAX else self._scalar(cls, value)
+            return value if _INT_MIN <= cast(int, value) <= _INT_MAX else self._scalar(cls, value)
         if cls is list:
             return self._inside(value, 1, self._list)
         if cls is dict:
@@ -62,11 +63,11 @@ class Walk:
         if cls in scalars.ENCODERS or scalars.is_zone_info(cls):
             return self._scalar(cls, value)
         if cls is Opaque:
-            return opaque_ext(value)
+            return opaque_ext(cast(Opaque, value))
         codec = self._types.codec(cls, value)
         if codec is None:
             raise self._refusal(value, self._types.advice(cls))
-        return self._inside(value, 4, lambda value: self._tagged_value(codec, value))
+        return self._inside(value, 4, partial(self._tagged_value, codec))
 
     def _list(self, value: list[Any]) -> list[Any]:
         return [self._part(f"[{index}]", item) for index, item in enumerate(value)]
@@ -88,6 +89,8 @@ class Walk:
             parts = codec.explode(value)
         except (AttributeError, KeyError) as error:
             raise self._refusal(value, f"it has a field without a value: {error}") from error
+        except ValueError as error:
+            raise self._refusal(value, str(error)) from error
         return Ext(codec.code, self._payload(codec, value, parts))
 
     def _payload(self, codec: Codec, value: Any, parts: list[Any]) -> bytes:
@@ -136,9 +139,10 @@ class Walk:
         except UnsupportedTypeError as error:
             raise self._refusal(value, str(error)) from error
 
-    def _refusal(self, value: Any, why: str) -> UnsupportedTypeError:
+    def _refusal(self, value: object, why: str) -> UnsupportedTypeError:
         path = _shown(self._path)
-        name = type_name(type(value))
+        cls = type(value)
+        name = type_name(cls)
         return UnsupportedTypeError(f"cannot store {path}, of type {name}: {why}", path=path, type_name=name)
 
 
@@ -147,7 +151,7 @@ def opaque_ext(value: Opaque) -> Ext:
     return Ext(value.raw[0], value.raw[1:])
 
 
-def _is_unicode(text: str) -> bool:
+def _is_unicode(text: Any) -> bool:
     if text.isascii():
         return True
     try:
