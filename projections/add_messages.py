@@ -14,10 +14,14 @@ from functools import partial
 from typing import Any, Final, Literal, cast, overload
 
 from ..eventlog.errors import MissingExtra
+from ..eventlog.messages import coerce_message
 from .cells import Cell, ListCell
 
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
 """The id with which a `RemoveMessage` removes everything before it."""
+
+_plain_classes: set[type] = set()
+"""Message classes whose instances need no conversion."""
 
 NewId = Callable[[], str]
 Format = Literal["langchain-openai"]
@@ -138,10 +142,16 @@ def _messages_cell(cell: Cell | None, new_id: NewId) -> MessagesCell:
 
 def _messages(value: Any, new_id: NewId) -> list[Any]:
     """Return messages in any form as a new list of message objects, each with an id."""
-    from ..eventlog.messages import coerce_message
-
     given = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return [_with_id(coerce_message(part), new_id) for part in given]
+    return [_with_id(part if type(part) in _plain_classes else _coerced(part), new_id) for part in given]
+
+
+def _coerced(value: Any) -> Any:
+    """Return the message that a value stands for; remember its class when it is one as it is."""
+    message = coerce_message(value)
+    if message is value:
+        _plain_classes.add(cast("type[Any]", type(value)))
+    return message
 
 
 def _with_id(message: Any, new_id: NewId) -> Any:
