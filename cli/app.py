@@ -56,7 +56,7 @@ def _root(
 
 def build() -> typer.Typer:
     """Return the application with all its verbs."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_root)
     for verb in VERBS:
         app.command()(verb)
@@ -67,11 +67,15 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are told in one line on standard error."""
     command = typer.main.get_command(build())
     try:
-        code = command.main(list(arguments), prog_name="lithograph", standalone_mode=False)
+        # Not `command.main`: it has ideas of its own about closed pipes and exit codes.
+        with command.make_context("lithograph", list(arguments) or ["--help"]) as context:
+            code = command.invoke(context)
         sys.stdout.flush()
+    except typer.Exit as ended:
+        return ended.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
         return _reader_left()
     except Exception as error:
         if os.environ.get("LITHOGRAPH_TRACEBACK"):
@@ -91,13 +95,16 @@ def _tell(error: Exception) -> int:
 def _line(error: Exception) -> tuple[str, int]:
     if isinstance(error, _UsageError):
         return _usage_line(error), UNUSABLE
-    from ..eventlog.errors import LithographError
-    from .reading import NothingFound
+    from ..eventlog.errors import CorruptionError, LithographError
+    from .reading import CannotOpen, NothingFound
 
     if isinstance(error, NothingFound):
         return str(error), FINDING
+    if isinstance(error, CannotOpen):
+        return str(error), UNUSABLE
     if isinstance(error, LithographError):
-        return f"{error} [{error.code}]", UNUSABLE
+        # A log that opens and then proves damaged is a finding, as it is for verify.
+        return f"{error} [{error.code}]", FINDING if isinstance(error, CorruptionError) else UNUSABLE
     if isinstance(error, OSError):
         return f"{error.strerror or error}: {error.filename or 'no file named'}", UNUSABLE
     hint = "set LITHOGRAPH_TRACEBACK=1 to see where, and report it"
@@ -106,10 +113,9 @@ def _line(error: Exception) -> tuple[str, int]:
 
 def _usage_line(error: Exception) -> str:
     """Return what is wrong with the command line, and which help to read."""
-    message: Callable[[], str] | None = getattr(error, "format_message", None)
-    context = getattr(error, "ctx", None)
-    command = getattr(context, "command_path", "lithograph")
-    return f"{message() if message else error} See: {command} --help"
+    describe: Callable[[], str] = getattr(error, "format_message", error.__str__)
+    command = getattr(getattr(error, "ctx", None), "command_path", "lithograph")
+    return f"{describe().rstrip('.')}; see: {command} --help"
 
 
 def _reader_left() -> int:

@@ -9,8 +9,7 @@ from ..eventlog import events
 from ..eventlog.clock import id_text
 
 if TYPE_CHECKING:
-    from ..eventlog import EventLog
-    from ..eventlog.log import Record
+    from ..eventlog import EventLog, Record
 
 
 def describe_record(log: EventLog, record: Record) -> dict[str, Any]:
@@ -30,7 +29,9 @@ def describe_record(log: EventLog, record: Record) -> dict[str, Any]:
 
 def stream_text(log: EventLog, stream: bytes) -> str:
     """Return a stream's name as people read it: its kind and name."""
-    return str(log.stream_name(stream))
+    name = log.stream_name(stream)
+    text = name.name if isinstance(name.name, str) else name.name.hex()
+    return f"{name.kind}/{text}"
 
 
 def describe(event: events.Event) -> dict[str, Any]:

@@ -37,14 +37,16 @@ def opened(path: Path, *, read_only: bool = True) -> Iterator[EventLog]:
     from ..eventlog import EventLog
     from ..eventlog.errors import LithographError, NotALog
 
-    if read_only and not path.exists():
-        raise CannotOpen(f"there is nothing at {path}; `lithograph demo --log {path}` makes a log there")
     try:
+        if read_only and not path.exists():
+            raise CannotOpen(f"there is nothing at {path}; `lithograph demo --log {path}` makes a log there")
         log = EventLog(path, read_only=read_only)
     except NotALog as error:
         raise CannotOpen(f"{error} [{error.code}]") from error
     except LithographError as error:
         raise CannotOpen(f"cannot open {path}: {error} [{error.code}]") from error
+    except PermissionError as error:
+        raise CannotOpen(f"cannot open {path}: permission denied; check who owns it") from error
     with log:
         yield log
 

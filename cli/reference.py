@@ -20,7 +20,7 @@ _HEAD = """\
 
 Made from the verbs by `python -m lithograph.cli.reference`; edit their docstrings, not this page.
 
-Install with `pip install 'lithograph[cli]'`. Every verb takes `--json` and then prints one JSON object a line.
+Install with `pip install 'lithograph[cli]'`. Every verb takes `--json`: one JSON object a line, for programs.
 Every verb but `demo` opens the log read-only, runs none of your code, and may be used while a program writes.
 
 | exit code | means |

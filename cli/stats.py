@@ -13,8 +13,7 @@ from .output import progress_bar, size_text, write_json, write_pairs, write_tabl
 from .reading import opened
 
 if TYPE_CHECKING:
-    from ..eventlog import EventLog
-    from ..eventlog.log import Record
+    from ..eventlog import EventLog, Record
 
 _PAGE = 4096
 

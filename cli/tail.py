@@ -13,8 +13,7 @@ from .plain import short
 from .reading import NothingFound, Who, opened, require_thread, thread_stream, who_text
 
 if TYPE_CHECKING:
-    from ..eventlog import EventLog
-    from ..eventlog.log import Record
+    from ..eventlog import EventLog, Record
 
 
 def tail(

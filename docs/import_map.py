@@ -144,7 +144,7 @@ same thing and works too.
 
 
 class Entry(NamedTuple):
-    """A public LangGraph name and its full name here, `None` when it is not there; `never` says why not ever."""
+    """A public LangGraph name and its full name here, if it is there; `never` says why it will not be."""
 
     module: str
     name: str

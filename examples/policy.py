@@ -6,6 +6,7 @@ run last month's log under another `Policy`. Read `credit_desk` next: the graph 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -86,10 +87,11 @@ class Answer(TypedDict):
 
 def incomplete_fields(application: Application) -> list[str]:
     """Return the fields that must be asked for: left blank, or no value of the form's scale."""
-    missing = [name for name in _REQUIRED if application[name] is None]
+    form: Mapping[str, object] = application
+    missing = [name for name in _REQUIRED if form[name] is None]
     for name, worst in _SCALES.items():
-        score = application[name]
-        if score is not None and (score != int(score) or not 1 <= score <= worst):
+        score = form[name]
+        if isinstance(score, float) and not (score.is_integer() and 1 <= score <= worst):
             missing.append(name)
     return missing
 
