@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .base import NOT_PROVIDED, BaseStore, NotProvided
 from .errors import InvalidItemError, InvalidNamespaceError, InvalidSearchError, StoreError
+from .event_store import EventLogStore, InMemoryStore
 from .items import (
     GetOp,
     Item,
@@ -20,6 +21,8 @@ from .items import (
 
 __all__ = [
     "BaseStore",
+    "EventLogStore",
+    "InMemoryStore",
     "Item",
     "SearchItem",
     "Op",
