@@ -84,6 +84,11 @@ FINE: list[tuple[tidy.Check, str, str]] = [
 ]
 
 
+def assert_none(findings: list[str]) -> None:
+    """Fail with one line a finding."""
+    assert not findings, "\n" + "\n".join(findings)
+
+
 def name_of(check: object) -> str | None:
     """Name a test case after the check it runs."""
     return getattr(check, "__name__", None) if callable(check) else ""
@@ -92,13 +97,13 @@ def name_of(check: object) -> str | None:
 @pytest.mark.parametrize("check", ROOM_CHECKS, ids=name_of)
 def test_rooms_are_tidy(check: tidy.Check) -> None:
     """The rooms keep the house style; the check's own docstring says which part of it."""
-    assert [finding for source in IN_ROOMS for finding in check(source)] == []
+    assert_none([finding for source in IN_ROOMS for finding in check(source)])
 
 
 @pytest.mark.parametrize("check", TEST_CHECKS, ids=name_of)
 def test_tests_are_tidy(check: tidy.Check) -> None:
     """The tests keep the house style too."""
-    assert [finding for source in IN_TESTS for finding in check(source)] == []
+    assert_none([finding for source in IN_TESTS for finding in check(source)])
 
 
 @pytest.mark.parametrize(("check", "path", "text"), WRONG, ids=name_of)
