@@ -23,8 +23,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
         return {key if isinstance(key, str) else repr(key): plain(part) for key, part in items}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return plain(cast("Any", value)._asdict())
+    as_dict = getattr(value, "_asdict", None)
+    if isinstance(value, tuple) and callable(as_dict):
+        return plain(as_dict())
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(part) for part in cast("Iterable[Any]", value)]
     if is_dataclass(value) and not isinstance(value, type):
@@ -45,12 +46,10 @@ def dumps(value: Any) -> str:
 
 
 def _named(value: Any) -> Any:
-    """Return an object that is none of the plain ones: its fields under its type's name, or its text."""
-    name = getattr(value, "name", None)
-    parts = getattr(value, "fields", None)
-    if isinstance(name, str) and isinstance(parts, Mapping):
-        return {"type": name, **plain(parts)}
+    """Return an object that is none of the plain ones: its fields beside its type's name, or its text."""
+    from ..eventlog.serde import Opaque
+
+    if isinstance(value, Opaque):
+        return {"type": value.name, "fields": plain(value.fields)}
     dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return {"type": type(value).__name__, **plain(dump())}
-    return str(value)
+    return {"type": type(value).__name__, "fields": plain(dump())} if callable(dump) else str(value)

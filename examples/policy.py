@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, cast
 
 from .applications import Application
 
@@ -87,7 +87,7 @@ class Answer(TypedDict):
 
 def incomplete_fields(application: Application) -> list[str]:
     """Return the fields that must be asked for: left blank, or no value of the form's scale."""
-    form: Mapping[str, object] = application
+    form = cast("Mapping[str, object]", application)
     missing = [name for name in _REQUIRED if form[name] is None]
     for name, worst in _SCALES.items():
         score = form[name]
