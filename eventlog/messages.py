@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, cast
 
 from . import own_messages
@@ -20,6 +21,8 @@ from .serde.registry import Codec
 _FIELDS: dict[str, tuple[str, ...]] = {kind: cls.FIELDS for kind, cls in own_messages.CLASSES.items()}
 _KINDS: dict[str, str] = {cls.__name__: kind for kind, cls in own_messages.CLASSES.items()}
 _STORED = ("content", "id", "name", "additional_kwargs", "response_metadata")
+_set: Callable[[Any, str, Any], None] = object.__setattr__
+
 _builders: dict[str, Callable[[list[Any]], Any]] = {}
 """How messages are built, by type; filled when the first one is met."""
 
@@ -85,13 +88,13 @@ def rebuild_message(parts: list[Any]) -> Any:
 
 
 def _explode_own(kind: str) -> Callable[[Any], list[Any]]:
-    names = (*_STORED, *_FIELDS[kind])
-    known = frozenset((*names, "type"))
+    get, known = _getter(kind)
 
     def explode(message: Any) -> list[Any]:
         own = message.__dict__
-        _check_type(own, kind)
-        parts = [kind, *[own[name] for name in names]]
+        parts = [kind, *get(own)]
+        if own["type"] != kind:
+            raise ValueError(f"its type was changed to {own['type']!r}")
         if len(own) > len(known):
             parts.append({name: own[name] for name in own if name not in known})
         return parts
@@ -100,67 +103,63 @@ def _explode_own(kind: str) -> Callable[[Any], list[Any]]:
 
 
 def _explode_langchain(kind: str) -> Callable[[Any], list[Any]]:
-    names = (*_STORED, *_FIELDS[kind])
-    known = frozenset((*names, "type"))
+    _, known = _getter(kind)
+    explode_own = _explode_own(kind)
 
     def explode(message: Any) -> list[Any]:
-        own = message.__dict__
-        _check_type(own, kind)
-        parts = [kind, *[own[name] for name in names]]
         extra: dict[str, Any] | None = message.__pydantic_extra__
-        if extra or len(own) > len(known):
-            parts.append({name: own[name] for name in own if name not in known} | (extra or {}))
+        parts = explode_own(message)
+        if extra:
+            further: dict[str, Any] = parts.pop() if len(message.__dict__) > len(known) else {}
+            parts.append(further | extra)
         return parts
 
     return explode
 
 
-def _check_type(own: dict[str, Any], kind: str) -> None:
-    if own["type"] != kind:
-        raise ValueError(f"its type was changed to {own['type']!r}")
+def _getter(kind: str) -> tuple[Callable[[dict[str, Any]], tuple[Any, ...]], frozenset[str]]:
+    names = (*_STORED, *_FIELDS[kind])
+    return itemgetter(*names), frozenset((*names, "type"))
 
 
 def _builder(kind: str, cls: type[Any]) -> Callable[[list[Any]], Any]:
-    ours = issubclass(cls, own_messages.BaseMessage)
     names = (*own_messages.COMMON, *_FIELDS[kind])
-    specific = _FIELDS[kind]
-    count = 1 + len(_STORED) + len(specific)
+    count = 1 + len(_STORED) + len(_FIELDS[kind])
+    put = _put_own if issubclass(cls, own_messages.BaseMessage) else _put_langchain
+    new: Callable[[type[Any]], Any] = object.__new__
 
     def build(parts: list[Any]) -> Any:
-        if len(parts) not in (count, count + 1):
+        extra: dict[str, Any] = parts.pop() if len(parts) == count + 1 else {}
+        if len(parts) != count:
             raise ValueError(f"a message of type {kind} has {count} parts")
-        _, content, id, name, additional, metadata, *rest = parts
-        own = dict(zip(names, (content, additional, metadata, kind, name, id, *rest), strict=False))
-        message = object.__new__(cls)
-        if ours:
-            message.__dict__.update(own, **(parts[count] if len(parts) > count else {}))
-        else:
-            _put_langchain(message, own, parts[count] if len(parts) > count else {})
+        _, content, id, name, additional, metadata, *specific = parts
+        own = dict(zip(names, (content, additional, metadata, kind, name, id, *specific), strict=True))
+        message = new(cls)
+        put(message, own, extra)
         return message
 
     return build
 
 
+def _put_own(message: Any, own: dict[str, Any], extra: dict[str, Any]) -> None:
+    message.__dict__.update(own, **extra)
+
+
 def _put_langchain(message: Any, own: dict[str, Any], extra: dict[str, Any]) -> None:
     """Give a bare pydantic object its fields, without running a validator."""
-    set_names = {name for name, value in own.items() if not _is_default(name, value)}
+    # "success" is the default of `status`; no other field is taken for unset because it holds that.
+    was_set = {name for name, value in own.items() if value and (value != "success" or name != "status")}
+    was_set.discard("type")
+    was_set.add("content")
     if extra:
         fields: dict[str, Any] = cast(Any, type(message)).model_fields
         own.update({name: value for name, value in extra.items() if name in fields})
         extra = {name: value for name, value in extra.items() if name not in fields}
-    put = object.__setattr__
-    put(message, "__dict__", own)
-    put(message, "__pydantic_extra__", extra)
-    put(message, "__pydantic_fields_set__", set_names | extra.keys())
-    put(message, "__pydantic_private__", None)
-
-
-def _is_default(name: str, value: Any) -> bool:
-    if name == "content":
-        return False
-    if value is None or name == "type":
-        return True
-    return value == "success" if name == "status" else type(value) in (dict, list) and not value
+        was_set.update(extra)
+    _set(message, "__dict__", own)
+    _set(message, "__pydantic_extra__", extra)
+    _set(message, "__pydantic_fields_set__", was_set)
+    _set(message, "__pydantic_private__", None)
 
 
 def _labels(kind: str) -> Callable[[Any, int], str]:

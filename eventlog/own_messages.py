@@ -294,19 +294,20 @@ def _call(call: Mapping[str, Any], kind: str, names: tuple[str, ...]) -> dict[st
 def _content(content: Any) -> str | list[Any]:
     if isinstance(content, str):
         return content
-    if isinstance(content, list) and all(
-        isinstance(block, (str, dict)) for block in cast("list[Any]", content)
-    ):
-        return cast("list[Any]", content)
-    raise ValueError(f"content is a str or a list of str and dict, not {type(content).__qualname__}")
+    blocks = cast("list[Any]", content) if isinstance(content, list) else [None]
+    if all(isinstance(block, (str, dict)) for block in blocks):
+        return blocks
+    raise ValueError(f"content is a str or a list of str and dict, not {content!r}")
 
 
-def _tool_content(content: Any) -> Any:
+def _tool_content(content: Any) -> str | list[Any]:
     """Return what a tool returned as content: not a str, list or tuple becomes its text."""
-    if type(content) is list or type(content) is tuple:
-        blocks = cast("Sequence[Any]", content)
-        return [block if isinstance(block, (str, dict)) else str(block) for block in blocks]
-    return content if isinstance(content, str) else str(cast(object, content))
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, (list, tuple)):
+        return str(content)
+    blocks = cast("Sequence[Any]", content)
+    return [block if isinstance(block, (str, dict)) else str(block) for block in blocks]
 
 
 def _block_text(block: Any) -> str:

@@ -73,9 +73,10 @@ OPTIONS = (
 Pack = Callable[[list[Any]], bytes]
 
 _BUFFERS = frozenset({bytearray, memoryview, Ext, ormsgpack.Fragment})
-_LEAVES = frozenset({str, int, float, bool, bytes, type(None)})
-_PLAIN = _LEAVES | {list, dict}
-_CONTAINER_HEADS = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
+_CONTAINERS = frozenset({list, dict})
+_PLAIN = _CONTAINERS | {str, int, float, bool, bytes, type(None)}
+"""What `gc.get_referents` leads from to values only; a class instance leads to its class."""
+_HEADS = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
 _RAW_LIST = msgspec.msgpack.Decoder(list[msgspec.Raw])
 
 
@@ -116,17 +117,19 @@ def hides_buffers(value: Any) -> bool:
     level = [value]
     while level:
         types = set(map(type, level))
+        if not types.isdisjoint(_BUFFERS):
+            return True
+        if types.isdisjoint(_CONTAINERS):
+            return False
         if not types <= _PLAIN:
-            if not types.isdisjoint(_BUFFERS):
-                return True
-            level = [item for item in level if type(item) in _PLAIN]
+            level = [item for item in level if type(item) in _CONTAINERS]
         level = gc.get_referents(*level)
     return False
 
 
 def too_deep(fields: list[Any], data: bytes) -> bool:
     """Say whether `fields`, packed as `data`, nest lists and dicts deeper than the fast path allows."""
-    if len(data) - len(data.translate(None, _CONTAINER_HEADS)) <= TAGGED_PLAIN_DEPTH:
+    if len(data) <= TAGGED_PLAIN_DEPTH or len(data) - len(data.translate(None, _HEADS)) <= TAGGED_PLAIN_DEPTH:
         return False
     level: list[Any] = fields
     for _ in range(TAGGED_PLAIN_DEPTH):

@@ -23,7 +23,8 @@ class Codec:
     """How the instances of one exact class are taken apart and built again.
 
     The payload is `head`, then the MessagePack list of `explode(value)`. `label(value, index)` is the text
-    that the path of an error gets for a part. `rebuild` gets the decoded list.
+    that the path of an error gets for a part. `rebuild` gets the decoded list; only registered and native
+    classes have one.
     """
 
     __slots__ = ("cls", "code", "explode", "head", "label", "name", "rebuild", "shape", "sort")
@@ -33,7 +34,7 @@ class Codec:
         cls: type,
         code: int,
         explode: Callable[[Any], list[Any]],
-        rebuild: Callable[[list[Any]], Any],
+        rebuild: Callable[[list[Any]], Any] | None = None,
         *,
         label: Callable[[Any, int], str] | None = None,
         name: str = "",
@@ -43,7 +44,7 @@ class Codec:
         self.cls = cls
         self.code = code
         self.explode = explode
-        self.rebuild = rebuild
+        self.rebuild = rebuild or _not_rebuilt
         self.label = label or index_label
         self.name = name
         self.shape = shape
@@ -71,7 +72,8 @@ class TypeRegistry:
     def register(self, cls: type, name: str | None = None) -> None:
         """Give a class a stored form: a dataclass, pydantic v2 model, Enum, namedtuple or exception class.
 
-        `name` replaces the stored name, for a class that moved: pass the old `module:Qualified.Name`. Raises
+        `name` is stored instead of `module:Qualified.Name`. For a class that is registered already it is one
+        more name under which stored values are found: pass the old name of a class that moved. Raises
         TypeError when the class is none of these, ValueError when another class has this name and shape.
         """
         from .classes import class_codec
@@ -85,7 +87,8 @@ class TypeRegistry:
                 f"register one of them with a name of its own, register(cls, name=…)"
             )
         self._by_name[key] = codec
-        self._by_class[cls] = codec
+        if self.codec(cls) is None:
+            self._by_class[cls] = codec
         self._by_qualname.setdefault((_qualname(codec.name), codec.shape), []).append(codec)
 
     def register_native(
@@ -160,6 +163,10 @@ BASE = TypeRegistry()
 def index_label(value: Any, index: int) -> str:
     """Label a part by its index."""
     return f"[{index}]"
+
+
+def _not_rebuilt(parts: list[Any]) -> Any:
+    raise ValueError("this type is built by its extension code")
 
 
 def _native_label(value: Any, index: int) -> str:

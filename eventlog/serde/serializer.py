@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from msgspec import MsgspecError
 from msgspec.msgpack import Decoder
@@ -24,7 +24,7 @@ from . import format as f
 from . import scalars
 from .opaque import Opaque
 from .registry import BASE, TypeRegistry
-from .tagged import Types
+from .tagged import Types, Unpack
 from .walk import Walk, opaque_ext
 
 _MALFORMED = (MsgspecError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error)
@@ -111,36 +111,60 @@ class _Level:
         self._types = types
         self._depth = depth
         self._next: _Level | None = None
+        self._taggers: dict[type, Callable[[Any], Ext]] = {}
+        self._builders = types.builders
+        self._unpack: Unpack = self._first_unpack
         self.decode = Decoder(ext_hook=self.build).decode
 
     def tag(self, value: object) -> Ext:
         """Return the extension of a value that ormsgpack does not know; TypeError sends all to the walk."""
-        cls = type(value)
-        scalar = scalars.ENCODERS.get(cls)
-        if scalar is not None:
-            return Ext(scalar[0], scalar[1](value))
-        codec = self._types.codec(cls, value)
-        if codec is not None:
-            return Ext(
-                codec.code, codec.payload(codec.explode(value), self._deeper(f.FAST_TAGGED_DEPTH).pack)
-            )
-        if cls is Opaque:
-            return opaque_ext(cast(Opaque, value))
-        raise TypeError("left to the walk")
-
-    def pack(self, parts: list[Any]) -> bytes:
-        """Pack the parts of a tagged value."""
-        data = f.pack_exact(parts, self.tag)
-        if f.too_deep(parts, data):
-            raise TypeError("left to the walk")
-        return data
+        tagger = self._taggers.get(type(value))
+        if tagger is None:
+            tagger = self._tagger(type(value))
+        return tagger(value)
 
     def build(self, code: int, payload: memoryview) -> Any:
         """Return the value of an extension."""
-        return self._types.build(code, bytes(payload), self._unpack)
+        return self._builders[code](payload, self._unpack)
 
-    def _unpack(self, payload: bytes) -> Any:
-        return self._deeper(f.TAGGED_DEPTH).decode(payload)
+    def _tagger(self, cls: type) -> Callable[[Any], Ext]:
+        """Return what makes extensions of the values of a class, and keep it."""
+        made = self._scalar_tagger(cls) or self._codec_tagger(cls)
+        if made is None:
+            raise TypeError("left to the walk")
+        # A class of exceptions may be registered later, and is then stored otherwise.
+        if not issubclass(cls, BaseException):
+            self._taggers[cls] = made
+        return made
+
+    def _scalar_tagger(self, cls: type) -> Callable[[Any], Ext] | None:
+        if cls is Opaque:
+            return opaque_ext
+        if cls not in scalars.ENCODERS:
+            return None
+        code, encode = scalars.ENCODERS[cls]
+        return lambda value: Ext(code, encode(value))
+
+    def _codec_tagger(self, cls: type) -> Callable[[Any], Ext] | None:
+        codec = self._types.codec(cls)
+        if codec is None:
+            return None
+        code, head, explode = codec.code, codec.head, codec.explode
+        tag = self._deeper(f.FAST_TAGGED_DEPTH).tag
+
+        def pack(parts: list[Any]) -> bytes:
+            data = f.pack_exact(parts, tag)
+            if f.too_deep(parts, data):
+                raise TypeError("left to the walk")
+            return data
+
+        if codec.sort:
+            return lambda value: Ext(code, codec.payload(explode(value), pack))
+        return lambda value: Ext(code, head + pack(explode(value)))
+
+    def _first_unpack(self, payload: memoryview) -> Any:
+        self._unpack = self._deeper(f.TAGGED_DEPTH).decode
+        return self._unpack(payload)
 
     def _deeper(self, limit: int) -> _Level:
         if self._depth >= limit:

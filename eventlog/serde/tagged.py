@@ -1,12 +1,13 @@
 """Which codec a value or a stored extension belongs to: Python's own compound types, messages, the registry.
 
-`Types` is the closed list in one place: encoding asks `codec(cls)`, decoding asks `build(code, payload)`.
+`Types` is the closed list in one place: encoding asks `codec(cls)`, decoding looks into `builders`.
 Neither imports anything that a stored value names. Read `registry` for user classes, `scalars` for leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from . import classes, scalars
@@ -14,31 +15,35 @@ from . import format as f
 from .opaque import Opaque, StoredError, describe_error
 from .registry import Codec, TypeRegistry
 
-Unpack = Callable[[bytes], Any]
+Unpack = Callable[[memoryview], Any]
 """Decodes the payload of an extension, one level deeper."""
+
+Builder = Callable[[memoryview, Unpack], Any]
+"""Builds a value from its payload."""
 
 
 class Types:
-    """The codecs of one serializer: Python's compound types, and a registry's."""
+    """The codecs of one serializer: Python's compound types, messages, and a registry's.
+
+    Encoding asks `codec`, decoding looks into `builders`: extension code to what builds the value from its
+    payload. How a class is stored never changes once it is known, so callers may keep what they got.
+    """
 
     def __init__(self, registry: TypeRegistry) -> None:
-        self.registry = registry
-        self._known = dict(_COMPOUND)
+        self._registry = registry
+        self._named: dict[tuple[str, str], Codec] = {}
+        self.builders: dict[int, Builder] = {
+            **_BUILDERS,
+            f.OBJECT: self._object,
+            **{code: partial(self._native, code) for code in range(f.NATIVE_FIRST, f.NATIVE_LAST + 1)},
+        }
 
-    def codec(self, cls: type, value: Any) -> Codec | None:
+    def codec(self, cls: type[Any]) -> Codec | None:
         """Return how a value of exactly this class is stored, or `None` when it is not."""
-        known = self._known.get(cls) or self.registry.codec(cls)
+        known = _COMPOUND.get(cls) or self._registry.codec(cls)
         if known is not None:
             return known
-        return ERROR if isinstance(value, BaseException) else self._message(cls)
-
-    def _message(self, cls: type) -> Codec | None:
-        from ..messages import message_codec
-
-        codec = message_codec(cls)
-        if codec is not None:
-            self._known[cls] = codec
-        return codec
+        return ERROR if BaseException in cls.__mro__ else _message_codec(cls)
 
     def advice(self, cls: type) -> str:
         """Return why a class has no stored form, and what to do about it."""
@@ -53,43 +58,45 @@ class Types:
             return f"a subclass of {base.__name__} would come back as {base.__name__}; convert it yourself"
         return "the type has no stored form; store data made of built-in types, or a registered dataclass"
 
-    def build(self, code: int, payload: bytes, unpack: Unpack) -> Any:
-        """Return the value of a stored extension; what the registry does not know becomes `Opaque`."""
-        scalar = scalars.DECODERS.get(code)
-        if scalar is not None:
-            return _scalar(code, payload, scalar)
-        if code == f.OBJECT:
-            return self._object(payload, unpack)
-        if code == f.SET or code == f.FROZENSET or code == f.MAPPING or code == f.TUPLE:
-            return _COLLECTIONS[code](unpack(payload))
-        if code == f.MESSAGE:
-            return _message(unpack(payload))
-        if code == f.STORED_ERROR:
-            return _stored_error(unpack(payload))
-        if code == f.BUILTIN_ERROR:
-            return _builtin_error(unpack(payload))
-        if f.NATIVE_FIRST <= code <= f.NATIVE_LAST:
-            codec = self.registry.native(code)
-            parts = unpack(payload)
-            if codec is not None:
-                return codec.rebuild(parts)
-            return Opaque(f"native {code}", parts, bytes((code,)) + payload)
-        raise ValueError(f"extension code {code} is unknown")
-
-    def _object(self, payload: bytes, unpack: Unpack) -> Any:
+    def _object(self, payload: memoryview, unpack: Unpack) -> Any:
+        """Build an instance of a registered class; one that is not, or no longer, is `Opaque`."""
         name, shape, parts = unpack(payload)
-        codec = self.registry.named(name, shape)
-        built = classes.CHANGED if codec is None else codec.rebuild(parts)
-        if built is not classes.CHANGED:
-            return built
-        return Opaque(name, _by_name(shape, parts), bytes((f.OBJECT,)) + payload)
+        codec = self._named.get((name, shape))
+        if codec is None:
+            codec = self._registry.named(name, shape)
+            if codec is None:
+                return Opaque(name, _by_name(shape, parts), _raw(f.OBJECT, payload))
+            self._named[name, shape] = codec
+        built = codec.rebuild(parts)
+        if built is classes.CHANGED:
+            return Opaque(name, _by_name(shape, parts), _raw(f.OBJECT, payload))
+        return built
+
+    def _native(self, code: int, payload: memoryview, unpack: Unpack) -> Any:
+        codec = self._registry.native(code)
+        parts = unpack(payload)
+        return Opaque(f"native {code}", parts, _raw(code, payload)) if codec is None else codec.rebuild(parts)
 
 
-def _scalar(code: int, payload: bytes, decode: Callable[[bytes], Any]) -> Any:
-    try:
-        return decode(payload)
-    except scalars.UnknownZone as error:
-        return Opaque(f"value in time zone {error}", [payload], bytes((code,)) + payload)
+def _raw(code: int, payload: memoryview) -> bytes:
+    return bytes((code,)) + payload
+
+
+def _message_codec(cls: type) -> Codec | None:
+    from ..messages import message_codec
+
+    return message_codec(cls)
+
+
+def _scalar(code: int, decode: Callable[[bytes], Any]) -> Builder:
+    def build(payload: memoryview, unpack: Unpack) -> Any:
+        data = bytes(payload)
+        try:
+            return decode(data)
+        except scalars.UnknownZone as error:
+            return Opaque(f"value in time zone {error}", [data], _raw(code, payload))
+
+    return build
 
 
 def _by_name(shape: str, parts: Any) -> Any:
@@ -101,42 +108,50 @@ def _by_name(shape: str, parts: Any) -> Any:
     return dict(zip(names, listed, strict=True)) if len(names) == len(listed) else listed
 
 
-def _unique(kind: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    def build(members: list[Any]) -> Any:
-        built = kind(members)
-        if type(members) is not list or len(built) != len(members):
-            raise ValueError("a set's members are a list and differ")
-        return built
-
-    return build
+def _set(payload: memoryview, unpack: Unpack) -> set[Any]:
+    members = _listed(payload, unpack)
+    built = set(members)
+    if len(built) != len(members):
+        raise ValueError("a set's members differ")
+    return built
 
 
-def _tuple(members: list[Any]) -> tuple[Any, ...]:
-    if type(members) is not list:
-        raise ValueError("a tuple's members are a list")
-    return tuple(members)
+def _frozenset(payload: memoryview, unpack: Unpack) -> frozenset[Any]:
+    return frozenset(_set(payload, unpack))
 
 
-def _mapping(flat: list[Any]) -> dict[Any, Any]:
+def _tuple(payload: memoryview, unpack: Unpack) -> tuple[Any, ...]:
+    return tuple(_listed(payload, unpack))
+
+
+def _mapping(payload: memoryview, unpack: Unpack) -> dict[Any, Any]:
+    flat = _listed(payload, unpack)
     built = dict(zip(flat[::2], flat[1::2], strict=True))
-    if type(flat) is not list or 2 * len(built) != len(flat):
+    if 2 * len(built) != len(flat):
         raise ValueError("a mapping's keys differ")
     return built
 
 
-def _message(parts: list[Any]) -> Any:
+def _listed(payload: memoryview, unpack: Unpack) -> list[Any]:
+    members = unpack(payload)
+    if type(members) is not list:
+        raise ValueError("the members of a collection are a list")
+    return cast("list[Any]", members)
+
+
+def _message(payload: memoryview, unpack: Unpack) -> Any:
     from ..messages import rebuild_message
 
-    return rebuild_message(parts)
+    return rebuild_message(unpack(payload))
 
 
-def _stored_error(parts: Any) -> StoredError:
-    name, text, shown, args = parts
+def _stored_error(payload: memoryview, unpack: Unpack) -> StoredError:
+    name, text, shown, args = unpack(payload)
     return StoredError(name, text, shown, None if args is None else tuple(args))
 
 
-def _builtin_error(parts: Any) -> BaseException:
-    name, args, *own = parts
+def _builtin_error(payload: memoryview, unpack: Unpack) -> BaseException:
+    name, args, *own = unpack(payload)
     error = _BUILTIN_ERRORS[name](*args)
     if own:
         error.__dict__.update(own[0])
@@ -157,7 +172,7 @@ def _explode_stored(error: StoredError) -> list[Any]:
     return [error.type_name, error.text, error.repr, None if error.args is None else list(error.args)]
 
 
-def _key_label(value: Any, index: int) -> str:
+def _member_label(value: Any, index: int) -> str:
     return ".<member>"
 
 
@@ -168,13 +183,6 @@ def _error_label(value: Any, index: int) -> str:
 def _builtin_label(value: Any, index: int) -> str:
     return (".type", ".args", ".__dict__")[index]
 
-
-_COLLECTIONS: dict[int, Callable[[list[Any]], Any]] = {
-    f.TUPLE: _tuple,
-    f.SET: _unique(set),
-    f.FROZENSET: _unique(frozenset),
-    f.MAPPING: _mapping,
-}
 
 _CONVERTIBLE = (bool, int, float, str, bytes, bytearray, list, tuple, dict, set, frozenset)
 
@@ -194,15 +202,26 @@ _BUILTIN_ERRORS: dict[str, type[BaseException]] = {
 }  # fmt: skip
 """The closed list of exceptions that come back as what they were, whatever Python reads them."""
 
-ERROR = Codec(BaseException, f.STORED_ERROR, _explode_error, _stored_error, label=_error_label)
+ERROR = Codec(BaseException, f.STORED_ERROR, _explode_error, label=_error_label)
 """Any exception that is neither in the list nor registered."""
 
 _COMPOUND: dict[type, Codec] = {
-    tuple: Codec(tuple, f.TUPLE, list, _tuple),
-    set: Codec(set, f.SET, list, set, label=_key_label, sort=True),
-    frozenset: Codec(frozenset, f.FROZENSET, list, frozenset, label=_key_label, sort=True),
-    StoredError: Codec(StoredError, f.STORED_ERROR, _explode_stored, _stored_error, label=_error_label),
+    tuple: Codec(tuple, f.TUPLE, list),
+    set: Codec(set, f.SET, list, label=_member_label, sort=True),
+    frozenset: Codec(frozenset, f.FROZENSET, list, label=_member_label, sort=True),
+    StoredError: Codec(StoredError, f.STORED_ERROR, _explode_stored, label=_error_label),
 } | {
-    cls: Codec(cls, f.BUILTIN_ERROR, _explode_builtin, _builtin_error, label=_builtin_label)
+    cls: Codec(cls, f.BUILTIN_ERROR, _explode_builtin, label=_builtin_label)
     for cls in _BUILTIN_ERRORS.values()
+}
+
+_BUILDERS: dict[int, Builder] = {
+    **{code: _scalar(code, decode) for code, decode in scalars.DECODERS.items()},
+    f.TUPLE: _tuple,
+    f.SET: _set,
+    f.FROZENSET: _frozenset,
+    f.MAPPING: _mapping,
+    f.MESSAGE: _message,
+    f.BUILTIN_ERROR: _builtin_error,
+    f.STORED_ERROR: _stored_error,
 }

@@ -64,7 +64,7 @@ class Walk:
             return self._scalar(cls, value)
         if cls is Opaque:
             return opaque_ext(cast(Opaque, value))
-        codec = self._types.codec(cls, value)
+        codec = self._types.codec(cls)
         if codec is None:
             raise self._refusal(value, self._types.advice(cls))
         return self._inside(value, 4, partial(self._tagged_value, codec))
