@@ -10,6 +10,7 @@ from .log import EventLog
 from .reading import Record
 from .record import NO_ID, Header, Position
 from .streams import StreamName
+from .verify import Finding, VerifyReport
 from .writing import Stamped, StreamWrite
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "BlobRef",
     "BLOB_THRESHOLD",
     "lift_blob",
+    "Finding",
+    "VerifyReport",
     "Clock",
     "SystemClock",
     "ManualClock",

@@ -6,6 +6,8 @@ closed table in `events`: nothing is imported or called that is not named there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -31,9 +33,8 @@ class _RawBody(msgspec.Struct, frozen=True, array_like=True):
     name: bytes | None = None
 
 
-_DECODERS: dict[int, tuple[int, msgspec.msgpack.Decoder[Any]]] = {}
-"""Schema and decoder by kind; made at first use, because a decoder costs 50 µs."""
 _RAW_DECODER = msgspec.msgpack.Decoder(_RawBody)
+_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError)
 
 
 def encode_body(event: Event, actor: str | None, reason: str | None, name: bytes | None) -> bytes:
@@ -42,37 +43,51 @@ def encode_body(event: Event, actor: str | None, reason: str | None, name: bytes
 
 
 def decode_body(kind: int, schema: int, data: bytes) -> Body[Event]:
-    """Return the body encoded in `data`.
+    """Return the body encoded in `data`; raises as `decoder` says."""
+    return decoder(kind, schema)(data)
 
-    Raises `NewerFormat` for a kind or schema that this version does not know, unless the kind is skippable, when the
-    event is an `UnknownEvent`; `MalformedValue` when the bytes are no body of that kind.
+
+@cache
+def decoder(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
+    """Return the function that decodes bodies of a kind and schema, made once, because making one costs 50 µs.
+
+    Raises `NewerFormat` for a kind or schema that this version does not know, unless the kind is skippable: such
+    an event is an `UnknownEvent`. The function raises `MalformedValue` for bytes that are no body of that kind.
     """
-    entry = _DECODERS.get(kind) or _decoder(kind)
-    if entry is None:
-        return _decode_unknown(kind, schema, data)
-    if schema > entry[0]:
-        raise NewerFormat(
-            f"an event of kind {kind} has schema {schema}, this version reads {entry[0]}: upgrade"
-        )
-    try:
-        return entry[1].decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedValue(f"the body of an event of kind {kind} cannot be read: {error}") from error
-
-
-def _decoder(kind: int) -> tuple[int, msgspec.msgpack.Decoder[Any]] | None:
     cls = EVENTS.get(kind)
-    if cls is None:
-        return None
-    entry = _DECODERS[kind] = (cls.schema, msgspec.msgpack.Decoder(Body[cls]))
-    return entry
+    if cls is not None and schema <= cls.schema:
+        return _decoder_of(cls, kind)
+    if kind & SKIPPABLE:
+        return _decoder_of_unknown(kind, schema)
+    raise NewerFormat(
+        f"an event has kind {kind} and schema {schema}, which this version does not know: upgrade Lithograph"
+    )
 
 
-def _decode_unknown(kind: int, schema: int, data: bytes) -> Body[Event]:
-    if not kind & SKIPPABLE:
-        raise NewerFormat(f"an event has kind {kind}, which this version does not know: upgrade Lithograph")
-    try:
-        body = _RAW_DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedValue(f"the body of an event of kind {kind} cannot be read: {error}") from error
-    return Body(UnknownEvent(kind, schema, bytes(body.event)), body.actor, body.reason, body.name)
+def _decoder_of(cls: type[Event], kind: int) -> Callable[[bytes], Body[Event]]:
+    # msgspec wants the type as a value here, which is not how type checkers see one.
+    body: Any = Body
+    decode_bytes = msgspec.msgpack.Decoder[Any](body[cls]).decode
+
+    def decode(data: bytes) -> Body[Event]:
+        try:
+            return decode_bytes(data)
+        except _ERRORS as error:
+            raise _malformed(kind, error) from error
+
+    return decode
+
+
+def _decoder_of_unknown(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
+    def decode(data: bytes) -> Body[Event]:
+        try:
+            body = _RAW_DECODER.decode(data)
+        except _ERRORS as error:
+            raise _malformed(kind, error) from error
+        return Body(UnknownEvent(kind, schema, bytes(body.event)), body.actor, body.reason, body.name)
+
+    return decode
+
+
+def _malformed(kind: int, error: Exception) -> MalformedValue:
+    return MalformedValue(f"the body of an event of kind {kind} cannot be read: {error}")

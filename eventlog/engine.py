@@ -7,7 +7,7 @@ conformance suite that both pass. An engine stores bytes: it reads of a record o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 ANY = -1
 """Expected version: append whatever the stream's version is."""
@@ -111,6 +111,7 @@ class Page(NamedTuple):
     asked (it holds a few MiB at most), but an empty one means that `after` was the end."""
 
 
+@runtime_checkable
 class Rows(Protocol):
     """An engine's tables as stored, for `verify` alone: nothing is checked on the way."""
 
@@ -120,6 +121,10 @@ class Rows(Protocol):
 
     def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of rows by key."""
+        ...
+
+    def inspect(self) -> list[str]:
+        """Return what is wrong below the rows: with files, with the storage's own bookkeeping."""
         ...
 
 

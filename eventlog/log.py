@@ -25,6 +25,7 @@ from .follow import follow
 from .reading import Record, checked, checked_stream
 from .record import NO_ID
 from .streams import StreamName, decode_name, stream_ids
+from .verify import VerifyReport, verify
 from .writing import Stamped, StreamWrite, Writer
 
 _CACHED_NAMES = 16_384
@@ -262,6 +263,14 @@ class EventLog:
         pages = self.scan_stream(header.stream, 0, chunk_count(ref.size), page=32)
         records = (record for page in pages for record in page)
         return join_blob(ref, self.engine.key(header.scope), records)
+
+    def verify(self, *, progress: Callable[[int, int], None] | None = None) -> VerifyReport:
+        """Check every stored byte of the log and return what was found; raises nothing about damage.
+
+        A log on disk is read by a child process, so damage cannot take this one down. `progress(done, total)` is told
+        how many records are done.
+        """
+        return verify(self.engine, self.path, progress=progress)
 
     def _demand_writable(self) -> None:
         if self.read_only:

@@ -8,18 +8,21 @@ in a whole log, a reader finds in what it reads. Read `engine.Page` for where th
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from blake3 import blake3
 
-from .codec import decode_body
+from .codec import decoder
 from .engine import Page
 from .errors import CorruptionError, IntegrityError, LogGap, NewerFormat
 from .events import Body, Event
 from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, NO_HASH, SALT_SIZE, Header, record_hash
 
 _BODY_AT = HEADER_SIZE + SALT_SIZE
-_NO_RECORD = ""
+_NO_LINK = b""
+_new = tuple.__new__
+"""A named tuple's own constructor is Python code and costs as much as the hash."""
 
 
 class Record(NamedTuple):
@@ -35,10 +38,8 @@ class Record(NamedTuple):
         """The event with who and why; raises `IntegrityError` when its bytes are not those that were appended."""
         data, header = self.data, self.header
         if blake3(data[HEADER_SIZE:]).digest() != header.digest:
-            raise IntegrityError(
-                f"the content of the record at position {self.position} does not match its digest; run verify"
-            )
-        return decode_body(header.kind, header.schema, data[_BODY_AT:])
+            raise _changed(self.position)
+        return decoder(header.kind, header.schema)(data[_BODY_AT:])
 
     @property
     def event(self) -> Event:
@@ -51,16 +52,27 @@ class Record(NamedTuple):
         return record_hash(self.data)
 
 
+def bodies(records: Sequence[Record]) -> list[Body[Event]]:
+    """Return the bodies of records, each checked against its digest: `record.body` for many, at half the cost."""
+    found: list[Body[Event]] = []
+    join, known = found.append, decoder
+    for position, header, data in records:
+        if blake3(data[HEADER_SIZE:]).digest() != header[11]:
+            raise _changed(position)
+        join(known(header[3], header[2])(data[_BODY_AT:]))
+    return found
+
+
 def checked(page: Page, after: int) -> list[Record]:
     """Return the records of a page of the log that begins after position `after`."""
     records: list[Record] = []
     links: dict[bytes, bytes] = {}
-    unpack, make, join, known = HEADER.unpack_from, Header._make, records.append, links.get
+    unpack, join, known = HEADER.unpack_from, records.append, links.get
     position = after
     try:
         for position, data in page.records:
             after += 1
-            header = make(unpack(data))
+            header = _new(Header, unpack(data))
             stream = header[4]
             link = known(stream)
             if position != after or header[1] > FORMAT_VERSION or (link or header[0]) != header[0]:
@@ -68,7 +80,7 @@ def checked(page: Page, after: int) -> list[Record]:
             if link is None and header[5] == 1 and header[0] != NO_HASH:
                 raise _broken(position)
             links[stream] = blake3(data[:HEADER_SIZE]).digest()
-            join(Record(position, header, data))
+            join(_new(Record, (position, header, data)))
     except struct.error as error:
         raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
     if links != page.tails:
@@ -81,13 +93,13 @@ def checked(page: Page, after: int) -> list[Record]:
 def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
     """Return the records of a page of one stream that begins after version `after`."""
     records: list[Record] = []
-    unpack, make, join = HEADER.unpack_from, Header._make, records.append
-    link = _NO_RECORD if after else NO_HASH
+    unpack, join = HEADER.unpack_from, records.append
+    link = _NO_LINK if after else NO_HASH
     position = 0
     try:
         for position, data in page.records:
             after += 1
-            header = make(unpack(data))
+            header = _new(Header, unpack(data))
             if header[4] != stream or header[5] != after:
                 raise LogGap(
                     f"version {after} of stream {stream.hex()} is not where the index says; run verify"
@@ -95,7 +107,7 @@ def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
             if header[1] > FORMAT_VERSION or (link or header[0]) != header[0]:
                 raise _finding(position, position, header)
             link = blake3(data[:HEADER_SIZE]).digest()
-            join(Record(position, header, data))
+            join(_new(Record, (position, header, data)))
     except struct.error as error:
         raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
     if records and page.tails.get(stream) != link:
@@ -113,6 +125,10 @@ def _finding(position: int, expected: int, header: Header) -> CorruptionError | 
             f"the record at position {position} has format {header.format}: upgrade Lithograph"
         )
     return _broken(position)
+
+
+def _changed(position: int) -> IntegrityError:
+    return IntegrityError(f"the content of the record at position {position} does not match its digest; run verify")
 
 
 def _broken(position: int) -> IntegrityError:

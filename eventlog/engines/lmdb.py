@@ -12,6 +12,7 @@ are handed out. Read `rows` for the layouts, `batch` for the rules of an append,
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -176,6 +177,20 @@ class LmdbEngine:
         handle = environment.tables[table]
         return environment.read(lambda transaction: [transaction.get(key, db=handle) for key in keys])
 
+    def inspect(self) -> list[str]:
+        """Return what is wrong with the files: cut, or not at the transaction that wrote their last row."""
+        findings = [*self._log.inspect()]
+        if self._keys is not None:
+            findings += self._keys.inspect()
+            at, row = self._keys.read(self._last_key_stamp)
+            if row is not None and _unpack(row[:8])[0] != at:
+                findings.append(f"{KEYS}/ is at transaction {at}, but its last one was {_unpack(row[:8])[0]}")
+        at, row = self._log.read(lambda t: (t.id(), t.get(rows.LOG_HEAD, db=self._meta)))
+        written = rows.transaction_of(row)
+        if written not in (None, at):
+            findings.append(f"{LOG}/ is at transaction {at}, but its last one was {written}")
+        return findings
+
     # Opening
 
     def _check_not_emptied(self, has_keys: bool) -> None:
@@ -273,6 +288,10 @@ class LmdbEngine:
         transaction.put(rows.LOG_ID, row, db=self._keys.tables["keymeta"])
         return row
 
+    def _last_key_stamp(self, transaction: Transaction) -> tuple[int, bytes | None]:
+        assert self._keys is not None
+        return transaction.id(), transaction.get(rows.LOG_ID, db=self._keys.tables["keymeta"])
+
     def _key_environment(self) -> Environment:
         if self._keys is None or self.read_only:
             raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
@@ -327,7 +346,8 @@ class LmdbEngine:
     def _page(self, transaction: Transaction, found: list[tuple[bytes, bytes]], end: int) -> Page:
         last = {record[36:52]: record for _, record in found}
         tails = {stream: self._tail(transaction, stream, record) for stream, record in last.items()}
-        return Page([(_unpack(key)[0], record) for key, record in found], tails, end)
+        positions = struct.unpack(f">{len(found)}Q", b"".join([key for key, _ in found]))
+        return Page([*zip(positions, [record for _, record in found], strict=True)], tails, end)
 
     def _tail(self, transaction: Transaction, stream: bytes, record: bytes) -> bytes:
         """Return the hash that vouches for a record: in its successor, or in the head when there is none."""

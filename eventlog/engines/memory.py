@@ -37,6 +37,7 @@ class MemoryEngine:
         self._keys: list[bytes | None] = []
         self._changed = threading.Condition()
         self._closed = False
+        self._shown: dict[str, tuple[object, dict[bytes, bytes], list[bytes]]] = {}
 
     def identity(self) -> Identity:
         """Return which log this is."""
@@ -130,13 +131,27 @@ class MemoryEngine:
 
     def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return rows as LMDB would store them."""
-        keys = sorted(key for key in self._table(table) if key > after)
-        return [(key, self._table(table)[key]) for key in keys[:limit]]
+        values, keys = self._shown_table(table)
+        start = bisect_right(keys, after)
+        return [(key, values[key]) for key in keys[start : start + limit]]
 
     def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return row values by key."""
-        values = self._table(table)
+        values, _ = self._shown_table(table)
         return [values.get(key) for key in keys]
+
+    def inspect(self) -> list[str]:
+        """Return nothing: there is nothing below the rows."""
+        return []
+
+    def _shown_table(self, table: str) -> tuple[dict[bytes, bytes], list[bytes]]:
+        """Return a table as rows, made once for each state of the log."""
+        state = (table, self._log_head.position, len(self._keys))
+        shown = self._shown.get(table)
+        if shown is None or shown[0] != state:
+            values = self._table(table)
+            shown = self._shown[table] = (state, values, sorted(values))
+        return shown[1], shown[2]
 
     def _table(self, table: str) -> dict[bytes, bytes]:
         pack = rows.NUMBER.pack

@@ -73,6 +73,11 @@ def unpack_log_head(stored: bytes) -> tuple[LogHead, int]:
     return LogHead(position, frontier), transaction
 
 
+def transaction_of(stored: bytes | None) -> int | None:
+    """Return the transaction that a `LOG_HEAD` row says it was written by, whatever else is wrong with the row."""
+    return _LOG_HEAD.unpack_from(stored)[1] if stored and len(stored) >= _LOG_HEAD.size else None
+
+
 def pack_head(stream: bytes, head: Head) -> bytes:
     """Return the row of a stream's head."""
     value = _HEAD.pack(*head)

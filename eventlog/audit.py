@@ -1,0 +1,254 @@
+"""The checks of `verify`: every byte of every row is accounted for by another one, or by a checksum.
+
+Records: hash, chain, density, digest, salt, body, tree. Index and heads: equal to what the records say, in both
+directions. Identity, end of the log and scope keys: their checksums. The rows are read as stored (`engine.Rows`), and
+nothing that is wrong with them raises: it becomes a finding. Read `verify` for how this is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from . import merkle
+from .codec import decode_body
+from .engine import Head, Identity, LogHead, Rows
+from .engines import rows
+from .errors import LithographError
+from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, NO_HASH, SALT_SIZE, Header, derive_salt
+from .streams import decode_name, stream_ids
+
+_PAGE = 512
+_ENOUGH = 1000
+"""After so many findings the rest is of no use to anybody."""
+_pack = rows.NUMBER.pack
+
+Report = Callable[["Finding"], None]
+Progress = Callable[[int, int], None]
+
+
+class Finding(NamedTuple):
+    """Something that is not as it was written, and where, when it concerns a record."""
+
+    position: int | None
+    what: str
+
+
+class Audit:
+    """One pass over the rows of an engine. `run` reports findings as they are met; the counts are its result."""
+
+    def __init__(self, source: Rows, report: Report, progress: Progress) -> None:
+        self.records = 0
+        self.bytes = 0
+        self.streams: dict[bytes, Head] = {}
+        """Each stream's head as its records say."""
+        self.frontier: list[bytes] = []
+        self._source = source
+        self._report = report
+        self._progress = progress
+        self._findings = 0
+        self._keys: dict[int, bytes | None] = {}
+        self._append = (b"", -1)
+
+    def run(self) -> None:
+        """Check all tables; a table that cannot be read to its end is a finding, and the next one is checked."""
+        try:
+            for what in self._source.inspect():
+                self._found(None, what)
+            identity, end = self._check_meta()
+            self._check_keys(identity)
+            self._check_events(identity, end)
+            self._check_index(end.position)
+            self._check_heads(end.position)
+        except _Enough:
+            return
+
+    def _found(self, position: int | None, what: str) -> None:
+        self._findings += 1
+        self._report(Finding(position, what))
+        if self._findings >= _ENOUGH:
+            self._report(Finding(None, "there are more findings than are worth listing; the audit stopped here"))
+            raise _Enough
+
+    def _walk(self, table: str) -> Iterator[list[tuple[bytes, bytes]]]:
+        """Yield a table's rows in pages, as far as they can be read and come in order."""
+        after = b""
+        try:
+            while page := self._source.rows(table, after, _PAGE):
+                for key, _ in page:
+                    if key <= after:
+                        self._found(None, f"the table {table!r} is not in order after key {after.hex()}")
+                        return
+                    after = key
+                yield page
+        except LithographError as error:
+            self._found(None, f"the table {table!r} cannot be read: {error}")
+
+    def _check_meta(self) -> tuple[Identity, LogHead]:
+        found = {key: value for page in self._walk("meta") for key, value in page}
+        for key in found.keys() - {rows.IDENTITY, rows.LOG_HEAD}:
+            self._found(None, f"the table 'meta' has a row that no version writes: {key!r}")
+        identity, end = Identity(b"", 0, bytes(32), 0, 0), LogHead(0, ())
+        try:
+            identity = rows.unpack_identity(found.get(rows.IDENTITY, b""))
+            if identity.format > FORMAT_VERSION:
+                self._found(None, f"the log has format {identity.format}, which this version does not know")
+        except LithographError as error:
+            self._found(None, str(error))
+        try:
+            end, _ = rows.unpack_log_head(found.get(rows.LOG_HEAD, b""))
+        except LithographError as error:
+            self._found(None, str(error))
+        return identity, end
+
+    def _check_keys(self, identity: Identity) -> None:
+        number = 0
+        for page in self._walk("keys"):
+            for key, row in page:
+                number += 1
+                if key != _pack(number):
+                    self._found(None, f"scope key {number} is missing: the next row is {key.hex()}")
+                    number = int.from_bytes(key, "big")
+                try:
+                    rows.unpack_key(number, row)
+                except (LithographError, OverflowError, ValueError) as error:
+                    self._found(None, str(error))
+        owner = {key: row for page in self._walk("keymeta") for key, row in page}
+        try:
+            row = owner.pop(rows.LOG_ID, b"")
+            if rows.unseal(rows.LOG_ID, row, "the owner of keys/")[8:] != identity.log_id:
+                self._found(None, "keys/ belongs to another log")
+        except LithographError as error:
+            self._found(None, str(error))
+        for key in owner:
+            self._found(None, f"the table 'keymeta' has a row that no version writes: {key!r}")
+
+    def _check_events(self, identity: Identity, end: LogHead) -> None:
+        stream_id = stream_ids(identity.secret)
+        position = 0
+        for page in self._walk("events"):
+            hashes: list[bytes] = []
+            for key, record in page:
+                position += 1
+                if key != _pack(position):
+                    self._found(position, f"position {position} is missing: the next row is {key.hex()}")
+                    position = int.from_bytes(key, "big")
+                if position > end.position:
+                    break
+                hashes.append(blake3(record[:HEADER_SIZE]).digest())
+                self._check_record(position, record, hashes[-1], stream_id)
+            merkle.extend(self.frontier, self.records - len(hashes), hashes)
+            self._check_places(page[: len(hashes)])
+            self._progress(min(position, end.position), end.position)
+            if position > end.position:
+                self._check_beyond(position)
+                break
+        if self.records != end.position or tuple(self.frontier) != end.frontier:
+            self._found(None, f"the tree of {self.records} records is not the one at the end of a log of {end.position}")
+
+    def _check_beyond(self, position: int) -> None:
+        """Records behind the end that was read first are fine when somebody is appending meanwhile."""
+        row = self._source.lookup("meta", (rows.LOG_HEAD,))[0]
+        try:
+            if rows.unpack_log_head(row or b"")[0].position < position:
+                self._found(position, f"there is a record at position {position}, behind the end of the log")
+        except LithographError as error:
+            self._found(None, str(error))
+
+    def _check_record(
+        self, position: int, record: bytes, record_hash: bytes, stream_id: Callable[..., bytes]
+    ) -> None:
+        self.records += 1
+        self.bytes += len(record)
+        if len(record) < HEADER_SIZE + SALT_SIZE:
+            self._found(position, "the record is cut short")
+            return
+        header = Header._make(HEADER.unpack_from(record))
+        last = self.streams.get(header.stream, Head(0, 0, NO_HASH, 0))
+        if header.previous != last.hash:
+            self._found(position, f"the record does not follow the one before it in its stream, at {last.position}")
+        if header.version != last.version + 1:
+            self._found(position, f"the record has version {header.version} in a stream at {last.version}")
+        self.streams[header.stream] = Head(header.version, position, record_hash, header.scope)
+        if header.index and self._append != (header.append, header.index - 1):
+            self._found(position, "the record is not where its append put it")
+        self._append = (header.append, header.index)
+        self._check_content(position, header, record[HEADER_SIZE:], stream_id)
+
+    def _check_content(
+        self, position: int, header: Header, erasable: bytes, stream_id: Callable[..., bytes]
+    ) -> None:
+        if blake3(erasable).digest() != header.digest:
+            self._found(position, "the record's content does not match its digest")
+            return
+        key = self._key(header.scope)
+        if key is not None and derive_salt(key, header.append, header.index) != erasable[:SALT_SIZE]:
+            self._found(position, f"the record's salt was not made with scope key {header.scope}")
+        if header.format > FORMAT_VERSION:
+            self._found(position, f"the record has format {header.format}, which this version does not know")
+            return
+        try:
+            body = decode_body(header.kind, header.schema, erasable[SALT_SIZE:])
+            if header.version == 1 and (body.name is None or stream_id(decode_name(body.name)) != header.stream):
+                self._found(position, "the stream's first record does not name it")
+        except LithographError as error:
+            self._found(position, str(error))
+
+    def _key(self, scope: int) -> bytes | None:
+        if scope not in self._keys:
+            row = self._source.lookup("keys", (_pack(scope),))[0]
+            try:
+                self._keys[scope] = None if row is None else rows.unpack_key(scope, row)
+            except LithographError:
+                self._keys[scope] = None  # a finding of `_check_keys` already
+            if row is None:
+                self._found(None, f"scope key {scope} is named by a record and is not there")
+        return self._keys[scope]
+
+    def _check_places(self, page: list[tuple[bytes, bytes]]) -> None:
+        """Look up where the index says that each record of a page is."""
+        try:
+            places = self._source.lookup("index", [record[36:60] for _, record in page])
+        except LithographError as error:
+            self._found(None, f"the table 'index' cannot be read: {error}")
+            return
+        for (key, _), place in zip(page, places, strict=True):
+            if place != key:
+                self._found(int.from_bytes(key, "big"), "the index of its stream does not name the record")
+
+    def _check_index(self, end: int) -> None:
+        """Count the index: with every record found in it, equal numbers mean equal sets."""
+        count = 0
+        for page in self._walk("index"):
+            count += sum([int.from_bytes(place, "big") <= end for _, place in page])
+        if count != self.records:
+            self._found(None, f"the index names {count} records, the log has {self.records}")
+
+    def _check_heads(self, end: int) -> None:
+        seen: set[bytes] = set()
+        for page in self._walk("heads"):
+            for stream, row in page:
+                try:
+                    head = rows.unpack_head(stream, row)
+                except LithographError as error:
+                    self._found(None, str(error))
+                    continue
+                seen.add(stream)
+                if head.position > end:
+                    self._check_new_head(stream, head)
+                elif head != self.streams.get(stream):
+                    self._found(head.position, f"the head of stream {stream.hex()} is not its last record")
+        for stream in self.streams.keys() - seen:
+            self._found(self.streams[stream].position, f"stream {stream.hex()} has no head")
+
+    def _check_new_head(self, stream: bytes, head: Head) -> None:
+        """A head that moved while the audit ran must name a record that is there."""
+        record = self._source.lookup("events", (_pack(head.position),))[0]
+        if record is None or record[36:52] != stream or blake3(record[:HEADER_SIZE]).digest() != head.hash:
+            self._found(head.position, f"the head of stream {stream.hex()} is not its last record")
+
+
+class _Enough(Exception):  # noqa: N818 (no error: the audit has seen enough)
+    """Too many findings."""

@@ -1,0 +1,134 @@
+"""`verify`: is everything in the log what was appended?
+
+The checks are in `audit`. A log on disk is read by a child process, because touching a damaged map can kill whoever
+does it: the child's death is a finding, too.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import merkle
+from .audit import Audit, Finding
+from .engine import Engine, Rows
+from .errors import LithographError
+
+CANNOT_EXCLUDE = (
+    "that the whole log was rewritten, or set back to an earlier state: "
+    "compare this root with a head kept elsewhere"
+)
+_CHILD = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from lithograph.eventlog.verify import child; child(sys.argv[2])"
+)
+_PROGRESS_EVERY = 4096
+
+Progress = Callable[[int, int], None]
+
+
+class VerifyReport(NamedTuple):
+    """What `verify` saw, and what it cannot see."""
+
+    records: int
+    streams: int
+    bytes: int
+    """Of the records as stored."""
+    findings: list[Finding]
+    root: bytes
+    """Of the tree over all records: keep it elsewhere, signed, to find a rewrite or a rollback."""
+    cannot_exclude: str = CANNOT_EXCLUDE
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def verify(engine: Engine, path: Path | None, *, progress: Progress | None = None) -> VerifyReport:
+    """Check every row of a log and return what was found; damage is a finding and raises nothing.
+
+    `progress(done, total)` is called now and then with numbers of records. Records that are appended meanwhile may
+    or may not be looked at.
+    """
+    told = progress or _silent
+    if path is not None and sys.executable:
+        return _verify_in_child(path, told)
+    if not isinstance(engine, Rows):
+        raise TypeError(f"{type(engine).__name__} does not show its rows, so they cannot be verified")
+    findings: list[Finding] = []
+    audit = Audit(engine, findings.append, told)
+    audit.run()
+    return _report(audit, findings)
+
+
+def child(path: str) -> None:
+    """Audit the log at `path` and write findings, progress and the report to standard output, one JSON a line."""
+    from .engines.lmdb import LmdbEngine
+
+    def tell(what: str, *content: Any) -> None:
+        print(json.dumps([what, *content]), flush=True)  # noqa: T201 (the channel to the parent)
+
+    def advance(done: int, total: int) -> None:
+        nonlocal told
+        if done >= told + _PROGRESS_EVERY or done == total:
+            told = done
+            tell("progress", done, total)
+
+    told = 0
+    try:
+        engine = LmdbEngine(Path(path), read_only=True)
+        audit = Audit(engine, lambda finding: tell("finding", *finding), advance)
+        audit.run()
+        root = merkle.root_of(audit.frontier)
+        tell("report", audit.records, len(audit.streams), audit.bytes, root.hex())
+    except LithographError as error:
+        tell("finding", None, f"the log cannot be opened or read: {error}")
+        tell("report", 0, 0, 0, "")
+
+
+def _verify_in_child(path: Path, progress: Progress) -> VerifyReport:
+    import subprocess
+
+    findings: list[Finding] = []
+    report: VerifyReport | None = None
+    reached = 0
+    command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), str(path.absolute())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            match json.loads(line):
+                case ["progress", int() as reached, int() as total]:
+                    progress(reached, total)
+                case ["finding", position, str() as what]:
+                    findings.append(Finding(position, what))
+                case ["report", int() as records, int() as streams, int() as size, str() as root]:
+                    report = VerifyReport(records, streams, size, findings, bytes.fromhex(root))
+                case other:
+                    raise AssertionError(other)
+        complaint = process.stderr.read().decode(errors="replace").strip()
+    if report is None:
+        findings.append(Finding(None, _death(process.returncode, reached, complaint)))
+        report = VerifyReport(reached, 0, 0, findings, b"")
+    return report
+
+
+def _death(code: int, reached: int, complaint: str) -> str:
+    where = f"after {reached:,} records or more"
+    if code < 0:
+        return f"reading the file killed the reader ({signal.Signals(-code).name}) {where}: it is cut or damaged"
+    return f"the reader failed {where}: {complaint.splitlines()[-1] if complaint else f'exit code {code}'}"
+
+
+def _report(audit: Audit, findings: list[Finding]) -> VerifyReport:
+    root = merkle.root_of(audit.frontier)
+    return VerifyReport(audit.records, len(audit.streams), audit.bytes, findings, root)
+
+
+def _silent(done: int, total: int) -> None:
+    """Say nothing."""
