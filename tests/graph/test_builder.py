@@ -91,6 +91,7 @@ def test_the_seed_graph_as_a_spec() -> None:
     assert spec.nodes["node_a"].edges == (("branch:to:node_b", None),)
     assert spec.nodes["node_b"].edges == ()
     assert spec.nodes[START].edges == (("branch:to:node_a", None),)
+    assert (spec.name, seed_spec(name="mine").name) == ("LangGraph", "mine")
     assert spec.trigger_to_nodes["branch:to:node_b"] == ("node_b",)
     assert (spec.input_channels, spec.output_channels, spec.stream_channels) == (
         START,

@@ -127,6 +127,7 @@ def test_a_snapshot_behaves_like_a_named_tuple() -> None:
     assert (values, next_, len(shot)) == ({"foo": 1}, ("node_a",), 8)
     assert shot[0] == {"foo": 1}
     assert shot == tuple(shot)
+    assert shot != ({"foo": 1},)
     assert list(shot._asdict()) == list(shot._fields)
     assert shot._replace(next=()).next == ()
     assert shot._replace(next=()) != shot
