@@ -1,0 +1,1 @@
+"""The oracle: every graph of the corpus is written once and run on LangGraph and on Lithograph."""

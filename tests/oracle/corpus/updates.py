@@ -1,0 +1,207 @@
+"""Editing a thread by hand: `update_state`, `as_node`, `bulk_update_state`."""
+
+import operator
+from typing import Annotated, Any
+
+from typing_extensions import TypedDict
+
+from ..api import Api
+from ..harness import Script, scenario
+
+
+class Log(TypedDict):
+    """A number and the names of the nodes that ran."""
+
+    n: int
+    log: Annotated[list[str], operator.add]
+
+
+def _stamp(name: str) -> Any:
+    return lambda state: {"log": [name]}
+
+
+def _routed(api: Api) -> Any:
+    builder = api.StateGraph(Log)
+    for name in ("first", "small", "big"):
+        builder.add_node(name, _stamp(name))
+    builder.add_edge(api.START, "first")
+    builder.add_conditional_edges("first", lambda s: "big" if s["n"] > 9 else "small", ["small", "big"])
+    return builder
+
+
+@scenario("update_state", "as_node", "conditional edges", "update on a finished thread")
+def update_takes_the_route(api: Api, t: Script) -> None:
+    """An edit in a node's name runs that node's router, which decides what is next."""
+    t.compile(_routed(api))
+    t.go({"n": 1})
+    t.update({"n": 50}, as_node="first")
+    t.go(None)
+    t.update({"n": 2, "log": ["x"]}, as_node="first")
+    t.go(None)
+
+
+@scenario("update_state", "as_node inferred", "linear", "single node graph", "reducer: operator.add")
+def update_infers_the_node(api: Api, t: Script) -> None:
+    """Without as_node the edit is in the name of the node that ran last."""
+    builder = api.StateGraph(Log)
+    builder.add_node("only", _stamp("only"))
+    builder.add_edge(api.START, "only")
+    t.compile(builder)
+    t.go({"n": 1})
+    t.update({"n": 2, "log": ["edited"]})
+    t.update({"log": ["again"]})
+    two = api.StateGraph(Log)
+    two.add_node("a", _stamp("a"))
+    two.add_node("b", _stamp("b"))
+    two.add_edge(api.START, "a")
+    two.add_edge("a", "b")
+    t.compile(two, interrupt_before=["b"])
+    t.go({"n": 1}, thread="2")
+    t.update({"n": 7}, thread="2")
+    t.go(None, thread="2")
+
+
+@scenario("update_state", "update on an empty thread", "as_node: __start__", "as_node inferred", "fresh thread")
+def update_an_empty_thread(api: Api, t: Script) -> None:
+    """An edit is a thread's first event: in START's name, inferred or given, or in a node's."""
+    t.compile(_routed(api))
+    t.update({"n": 5, "log": ["seed"]})
+    t.go(None)
+    t.update({"n": 50}, thread="2", as_node="__start__")
+    t.go(None, thread="2")
+    t.update({"n": 50}, thread="3", as_node="first")
+    t.go(None, thread="3")
+
+
+@scenario("update_state", "as_node: __input__", "source: input", "linear")
+def update_as_input(api: Api, t: Script) -> None:
+    """An edit as `__input__` is new input that has not run yet."""
+    t.compile(_routed(api))
+    t.go({"n": 1})
+    t.update({"n": 90, "log": ["as input"]}, as_node="__input__")
+    t.go(None)
+
+
+@scenario("update_state", "as_node: END", "static interrupt: before", "pending tasks cleared")
+def update_to_the_end(api: Api, t: Script) -> None:
+    """None as END drops what was next; the thread is finished."""
+    t.compile(_routed(api), interrupt_before=["small"])
+    t.go({"n": 1})
+    t.update(None, as_node=api.END)
+    t.go({"n": 2})
+
+
+@scenario("update_state", "as_node: __copy__", "source: fork", "linear", exit=False)
+def update_copies(api: Api, t: Script) -> None:
+    """`__copy__` puts a twin of a checkpoint beside it, under the same parent."""
+    t.compile(_routed(api), interrupt_before=["small"])
+    t.go({"n": 1})
+    t.update(None, as_node="__copy__")
+    t.go(None)
+    t.update(None, at=t.history()[-2].config, as_node="__copy__")
+    t.history()
+
+
+@scenario("bulk_update_state", "several updates in one step", "parallel", "as_node", "join")
+def bulk_update(api: Api, t: Script) -> None:
+    """Several edits in one superstep, in the names of several nodes, then another superstep."""
+    builder = api.StateGraph(Log)
+    for name in ("b", "a", "end"):
+        builder.add_node(name, _stamp(name))
+    builder.add_edge(api.START, "b")
+    builder.add_edge(api.START, "a")
+    builder.add_edge(["b", "a"], "end")
+    t.compile(builder)
+    update = api.StateUpdate
+    t.bulk([[update({"n": 1, "log": ["in"]}, "__start__")], [update({"log": ["B"]}, "b"), update({"log": ["A"]}, "a")]])
+    t.go(None)
+    t.bulk([[update({"log": ["x"]}, "end")], [update({"log": ["y"]}, "__start__")]])
+    t.go(None)
+    t.history()
+
+
+@scenario("bulk_update_state", "replayed history", "as_node: __input__", "linear", "multi-turn")
+def bulk_replays_a_history(api: Api, t: Script) -> None:
+    """A whole conversation put in by hand, turn after turn, then continued by the graph."""
+    builder = api.StateGraph(Log)
+    builder.add_node("a", _stamp("a"))
+    builder.add_edge(api.START, "a")
+    t.compile(builder)
+    update = api.StateUpdate
+    t.bulk(
+        [
+            [update({"n": 1, "log": ["in"]}, "__input__")],
+            [update({"n": 1, "log": ["in"]}, "__start__")],
+            [update({"log": ["a by hand"]}, "a")],
+            [update({"n": 2}, "__input__")],
+            [update({"n": 2}, "__start__")],
+        ]
+    )
+    t.go(None)
+    t.history()
+
+
+@scenario("update_state", "bulk_update_state", "error: InvalidUpdateError", "error: ValueError", "parallel")
+def updates_refused(api: Api, t: Script) -> None:
+    """Ambiguous, unknown and empty edits are refused and leave no trace."""
+    builder = api.StateGraph(Log)
+    for name in ("b", "a"):
+        builder.add_node(name, _stamp(name))
+        builder.add_edge(api.START, name)
+    t.compile(builder)
+    t.go({"n": 1})
+    t.update({"n": 2}, error="InvalidUpdateError")
+    t.update({"n": 2}, as_node="nobody", error="InvalidUpdateError")
+    t.update(["not a dict"], as_node="a", error="InvalidUpdateError")
+    t.bulk([], error="ValueError")
+    t.bulk([[]], error="ValueError")
+    t.bulk([[api.StateUpdate({"n": 1}), api.StateUpdate({"n": 2})]], error="InvalidUpdateError")
+    t.history()
+
+
+@scenario("update_state", "dynamic interrupt", "as_node answers for the node", "linear")
+def update_instead_of_an_answer(api: Api, t: Script) -> None:
+    """An edit in the name of the node that asks takes the answer's place."""
+    builder = api.StateGraph(Log)
+    builder.add_node("ask", lambda state: {"log": [api.interrupt("?")]})
+    builder.add_node("after", _stamp("after"))
+    builder.add_edge(api.START, "ask")
+    builder.add_edge("ask", "after")
+    t.compile(builder)
+    t.go({"n": 1})
+    t.update({"log": ["decided elsewhere"]}, as_node="ask")
+    t.go(None)
+
+
+@scenario("update_state", "pending siblings planned again", "finished siblings run again", "dynamic interrupt", "parallel")
+def update_beside_a_question(api: Api, t: Script) -> None:
+    """An edit while one node asks and its sibling is done: the step is planned anew."""
+
+    def quiet(state: Log) -> Any:
+        t.note("quiet runs")
+        return {"log": ["quiet"]}
+
+    builder = api.StateGraph(Log)
+    builder.add_node("ask", lambda state: {"log": [api.interrupt(state["n"])]})
+    builder.add_node("quiet", quiet)
+    builder.add_edge(api.START, "ask")
+    builder.add_edge(api.START, "quiet")
+    t.compile(builder)
+    t.go({"n": 1})
+    t.update({"n": 2}, as_node="__start__")
+    t.go(None)
+    t.go(api.Command(resume="yes"))
+    t.history()
+
+
+@scenario("update_state", "Command as update", "Send", "goto in an update", "linear")
+def update_with_a_command(api: Api, t: Script) -> None:
+    """An edit may be what a node may return: a Command that also says where to go."""
+    builder = api.StateGraph(Log)
+    builder.add_node("a", _stamp("a"))
+    builder.add_node("b", lambda state: {"log": [f"b{state['n']}"]})
+    builder.add_edge(api.START, "a")
+    t.compile(builder)
+    t.go({"n": 1})
+    t.update(api.Command(update={"n": 5}, goto=["b", api.Send("b", {"n": 6})]), as_node="a")
+    t.go(None)

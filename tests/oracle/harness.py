@@ -1,0 +1,272 @@
+"""Runs a scenario on a runtime and keeps a trace of everything it showed.
+
+A scenario builds a graph and performs operations through a `Script`; each operation's outcome (result, chunks,
+snapshots, or error) becomes one `Entry` of the trace, and after each run the live state is read as well. When the
+scenario is over the place is reopened, the graph compiled again, and state, history and every checkpoint by id are
+read once more. Two traces agree when all entries agree after `normal.number`. Read `test_oracle.py` next.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import normal
+from .api import Api, LogPlace, MemoryPlace, place
+
+MODES = ("values", "updates", "debug", "tasks", "checkpoints", "custom")
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """One way to perform the same script: through `invoke` or `stream`, at a durability, in memory or on disk."""
+
+    name: str
+    durability: str
+    modes: tuple[str, ...] | None = None
+    on_disk: bool = False
+
+
+FACES = (
+    Face("invoke", "async"),
+    Face("stream", "sync", MODES, on_disk=True),
+    Face("exit", "exit", ("values", "checkpoints")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A graph of the corpus: what it shows, which features it joins, and the code that runs it."""
+
+    name: str
+    features: frozenset[str]
+    run: Callable[[Api, Script], None]
+    exit: bool = True
+
+    @property
+    def summary(self) -> str:
+        """The first line of the scenario's docstring."""
+        return (self.run.__doc__ or "").strip().splitlines()[0]
+
+
+@dataclass(slots=True)
+class Entry:
+    """One operation and what came of it; `kinds` holds every class name of a raised error."""
+
+    label: str
+    outcome: Any
+    kinds: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(*features: str, exit: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a scenario; `exit=False` when its script needs the checkpoint of every superstep."""
+
+    def register(run: Callable[..., None]) -> Callable[..., None]:
+        assert run.__name__ not in SCENARIOS, f"two scenarios are called {run.__name__}"
+        SCENARIOS[run.__name__] = Scenario(run.__name__, frozenset(features), run, exit)
+        return run
+
+    return register
+
+
+def fail_after(finished: threading.Semaphore, count: int, error: Exception) -> NoReturn:
+    """Called by a node that fails: wait for `count` siblings, and for their writes to be handed over."""
+    for _ in range(count):
+        finished.acquire(timeout=5)
+    time.sleep(0.03)
+    raise error
+
+
+class Script:
+    """What a scenario does to its graph; each call is recorded and returns what the runtime returned."""
+
+    def __init__(self, api: Api, home: MemoryPlace | LogPlace, face: Face) -> None:
+        self.api = api
+        self.face = face
+        self.graph: Any = None
+        self.trace: list[Entry] = []
+        self._home = home
+        self._builder: Any = None
+        self._options: dict[str, Any] = {}
+        self._persistent = True
+        self._threads: dict[Any, None] = {}
+        self._notes: list[str] = []
+        self._lock = threading.Lock()
+
+    def compile(self, builder: Any, *, persist: bool = True, **options: Any) -> Any:
+        """Compile `builder` over the scenario's threads and make it the current graph."""
+        self._builder, self._options, self._persistent = builder, options, persist
+        saver = {"checkpointer": self._home.checkpointer} if persist else {}
+        self.graph = builder.compile(**saver, **options)
+        return self.graph
+
+    def note(self, *words: Any) -> None:
+        """Called from inside a node: what it saw; notes of one operation are compared as a multiset."""
+        with self._lock:
+            self._notes.append(repr(normal.number(normal.plain(list(words)))))
+
+    def go(self, value: Any, *, error: str | None = None, **options: Any) -> Any:
+        """Run the graph as this face does, then read the live state of the thread."""
+        if self.face.modes is None:
+            return self.invoke(value, error=error, **options)
+        return self.stream(value, self.face.modes, error=error, **options)
+
+    def invoke(self, value: Any, *, error: str | None = None, **options: Any) -> Any:
+        """`graph.invoke`, whatever the face."""
+        config, options = self._prepare(options)
+        return self._perform("invoke", lambda: self.graph.invoke(value, config, **options), error, config)
+
+    def stream(
+        self, value: Any, modes: str | Sequence[str], *, error: str | None = None, **options: Any
+    ) -> Any:
+        """`graph.stream` to its end; chunks that came before an error are compared too."""
+        config, options = self._prepare(options)
+        chunks: list[dict[str, Any]] = []
+
+        def consume() -> Any:
+            wanted = modes if isinstance(modes, str) else list(modes)
+            for item in self.graph.stream(value, config, stream_mode=wanted, **options):
+                chunks.append(normal.chunk(modes, item) if isinstance(modes, str) else normal.chunk(*item))
+            return None
+
+        return self._perform("stream", consume, error, config, chunks)
+
+    def state(self, *, thread: Any = "1", at: Any = None, error: str | None = None) -> Any:
+        """`graph.get_state`, live or at a checkpoint."""
+        return self._perform("get_state", lambda: self.graph.get_state(self.config(thread, at)), error)
+
+    def history(self, *, thread: Any = "1", at: Any = None, error: str | None = None, **options: Any) -> Any:
+        """`graph.get_state_history` as a list, newest first."""
+        read = self.graph.get_state_history
+        return self._perform("history", lambda: list(read(self.config(thread, at), **options)), error)
+
+    def update(
+        self, values: Any, *, thread: Any = "1", at: Any = None, error: str | None = None, **options: Any
+    ) -> Any:
+        """`graph.update_state`, then the live state."""
+        config = self.config(thread, at)
+        return self._perform(
+            "update_state", lambda: self.graph.update_state(config, values, **options), error, config
+        )
+
+    def bulk(self, steps: Any, *, thread: Any = "1", at: Any = None, error: str | None = None) -> Any:
+        """`graph.bulk_update_state`, then the live state."""
+        config = self.config(thread, at)
+        return self._perform(
+            "bulk_update", lambda: self.graph.bulk_update_state(config, steps), error, config
+        )
+
+    def config(
+        self, thread: Any = "1", at: Any = None, extra: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The config of a thread, or of one of its checkpoints when `at` is a snapshot's config."""
+        extra = extra or {}
+        place_of = {} if thread is None else {"thread_id": thread}
+        if thread is not None and self._persistent:
+            self._threads[thread] = None
+        configurable = {**place_of, **(at["configurable"] if at else {}), **extra.get("configurable", {})}
+        return {**extra, "configurable": configurable}
+
+    def _prepare(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        config = self.config(options.pop("thread", "1"), options.pop("at", None), options.pop("config", None))
+        if self._persistent:
+            options.setdefault("durability", self.face.durability)
+        return config, options
+
+    def _perform(
+        self,
+        label: str,
+        act: Callable[[], Any],
+        error: str | None,
+        config: dict[str, Any] | None = None,
+        chunks: list[dict[str, Any]] | None = None,
+    ) -> Any:
+        result, kinds = None, ()
+        try:
+            result = act()
+            outcome = normal.plain(result)
+        except Exception as raised:
+            kinds = tuple(kind.__name__ for kind in type(raised).__mro__)
+            if error not in kinds:
+                raise
+            outcome = str(raised) if _is_users(raised) else "raised by the runtime"
+        assert error is None or kinds, f"{label} was expected to raise {error} on {self.api.name}"
+        if chunks is not None:
+            outcome = normal.Chunks([*chunks, {"mode": "result", "payload": outcome}])
+        self._record(Entry(label, outcome, (error,) if error and kinds else ()))
+        if config is not None and self._persistent and config["configurable"].get("thread_id") is not None:
+            live = self.graph.get_state({"configurable": {"thread_id": config["configurable"]["thread_id"]}})
+            self._record(Entry(f"live state after {label}", normal.plain(live)))
+        return result
+
+    def _record(self, entry: Entry) -> None:
+        with self._lock:
+            entry.notes, self._notes = sorted(self._notes), []
+        self.trace.append(entry)
+
+    def reread(self) -> None:
+        """The second pass: reopen, compile again, and read all there is to read."""
+        if not self._persistent:
+            return
+        self._home.reopen()
+        self.compile(self._builder, **self._options)
+        for thread in list(self._threads):
+            self.state(thread=thread)
+            for snapshot in self.history(thread=thread):
+                self.state(thread=thread, at=snapshot.config)
+
+
+def _is_users(raised: BaseException) -> bool:
+    """True for an error that a node of the corpus raised: its text is part of what is compared."""
+    frame = raised.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and "corpus" in frame.tb_frame.f_code.co_filename
+
+
+@contextmanager
+def _opened(api: Api, path: Path | None) -> Iterator[MemoryPlace | LogPlace]:
+    home = place(api, path)
+    try:
+        yield home
+    finally:
+        home.close()
+
+
+def perform(api: Api, case: Scenario, face: Face, path: Path | None = None) -> list[Entry]:
+    """Run `case` on `api` through `face`; the trace of both passes."""
+    with _opened(api, path if face.on_disk else None) as home:
+        script = Script(api, home, face)
+        case.run(api, script)
+        script.reread()
+        return script.trace
+
+
+def render(trace: Sequence[Entry]) -> list[str]:
+    """A trace as lines of text, ids numbered; equal traces give equal lines."""
+    numbered = normal.number(
+        [[entry.label, list(entry.kinds), entry.outcome, entry.notes] for entry in trace]
+    )
+    lines: list[str] = []
+    for index, (label, kinds, outcome, notes) in enumerate(numbered):
+        lines.append(f"== {index}: {label} {' '.join(kinds)}")
+        lines += json.dumps(outcome, indent=1, sort_keys=True).splitlines()
+        lines += [f"-- note {note}" for note in notes]
+    return lines
+
+
+def difference(theirs: Sequence[Entry], ours: Sequence[Entry], *, lines_max: int = 120) -> str:
+    """What differs between two traces, as a diff with context; empty when nothing does."""
+    diff = difflib.unified_diff(render(theirs), render(ours), "langgraph", "lithograph", lineterm="", n=12)
+    return "\n".join(list(diff)[:lines_max])
