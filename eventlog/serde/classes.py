@@ -130,13 +130,16 @@ def _enum(cls: type[Any], name: str) -> Codec:
 
     def rebuild(parts: list[Any]) -> Any:
         member = members.get(parts[0])
-        if member is None or type(member._value_) is not type(parts[1]) or member._value_ != parts[1]:
-            return CHANGED
-        return member
+        return member if member is not None and _same(member._value_, parts[1]) else CHANGED
 
     return _object(
         cls, name, "enum", ["name", "value"], lambda member: [member._name_, member._value_], rebuild
     )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Say whether an Enum member still has the value that was stored with it; NaN is itself."""
+    return type(one) is type(other) and (one == other or (one != one and other != other))
 
 
 def _flag(cls: type[Any], name: str) -> Codec:

@@ -125,7 +125,10 @@ class _Level:
 
     def build(self, code: int, payload: memoryview) -> Any:
         """Return the value of an extension."""
-        return self._builders[code](payload, self._unpack)
+        builder = self._builders.get(code)
+        if builder is None:
+            raise ValueError(f"extension code {code} is unknown to this version of Lithograph")
+        return builder(payload, self._unpack)
 
     def _tagger(self, cls: type) -> Callable[[Any], Ext]:
         """Return what makes extensions of the values of a class, and keep it."""

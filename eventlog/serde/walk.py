@@ -7,7 +7,7 @@ known. Its bytes are those of the fast path wherever that succeeds. About ten ti
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, cast
 
 from ormsgpack import Ext, packb
@@ -21,15 +21,23 @@ from .tagged import ERROR, Types
 
 _INT_MIN = -(1 << 63)
 _INT_MAX = (1 << 64) - 1
+_PLAIN_COST = 1
+_TAGGED_COST = 4
+_STEPS_SHOWN = 40
+_KEY_SHOWN = 60
 _AS_IT_IS = frozenset({type(None), bool, float, bytes})
 
 
 class Walk:
-    """One walk over one value: where it is, what it is inside of, how deep."""
+    """One walk over one value: where it is, what it is inside of, how deep.
+
+    The path is kept as steps and rendered only for a refusal: an int is an index, a 1-tuple a dict's key, a
+    2-tuple the key itself as a part, a str a label.
+    """
 
     def __init__(self, types: Types) -> None:
         self._types = types
-        self._path: list[str] = ["$"]
+        self._path: list[Any] = []
         self._open: set[int] = set()
         self._depth = 0
         self._tagged = 0
@@ -57,9 +65,10 @@ class Walk:
         if cls is int:
             return value if _INT_MIN <= cast(int, value) <= _INT_MAX else self._scalar(cls, value)
         if cls is list:
-            return self._inside(value, 1, self._list)
+            items = cast("list[Any]", value)
+            return self._parts(value, _PLAIN_COST, range(len(items)), items)
         if cls is dict:
-            return self._inside(value, 1, self._dict)
+            return self._dict(cast("dict[Any, Any]", value))
         if cls in scalars.ENCODERS or scalars.is_zone_info(cls):
             return self._scalar(cls, value)
         if cls is Opaque:
@@ -67,70 +76,60 @@ class Walk:
         codec = self._types.codec(cls)
         if codec is None:
             raise self._refusal(value, self._types.advice(cls))
-        return self._inside(value, 4, partial(self._tagged_value, codec))
-
-    def _list(self, value: list[Any]) -> list[Any]:
-        return [self._part(f"[{index}]", item) for index, item in enumerate(value)]
-
-    def _dict(self, value: dict[Any, Any]) -> Any:
-        if all(type(key) is str and _is_unicode(key) for key in value):
-            return {key: self._part(f"[{key!r}]", item) for key, item in value.items()}
-        flat: list[Any] = []
-        for key, item in value.items():
-            label = f"[{_short(key)}]"
-            flat.append(self._part(f".<key {label[1:-1]}>", key))
-            flat.append(self._part(label, item))
-        return Ext(f.MAPPING, self._pack(flat))
-
-    def _tagged_value(self, codec: Codec, value: Any) -> Ext:
         if isinstance(value, BaseException):
             return self._error(codec, value)
+        return Ext(codec.code, codec.payload(self._tagged_parts(codec, value), self._pack))
+
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        keys, items = list(value), list(value.values())
+        steps = [(key,) for key in keys]
+        if all(type(key) is str and _is_unicode(key) for key in keys):
+            return dict(zip(keys, self._parts(value, _PLAIN_COST, steps, items), strict=True))
+        flat = [part for pair in zip(keys, items, strict=True) for part in pair]
+        flat_steps = [step for key in keys for step in ((key, None), (key,))]
+        return Ext(f.MAPPING, self._pack(self._parts(value, _TAGGED_COST, flat_steps, flat)))
+
+    def _tagged_parts(self, codec: Codec, value: Any, parts: list[Any] | None = None) -> list[Any]:
+        """Return the lowered parts of a value that has a codec; `parts` replaces what it is made of."""
         try:
-            parts = codec.explode(value)
+            parts = codec.explode(value) if parts is None else parts
         except (AttributeError, KeyError) as error:
             raise self._refusal(value, f"it has a field without a value: {error}") from error
         except ValueError as error:
             raise self._refusal(value, str(error)) from error
-        return Ext(codec.code, self._payload(codec, value, parts))
+        steps = [codec.label(value, index) for index in range(len(parts))]
+        return self._parts(value, _TAGGED_COST, steps, parts)
 
-    def _payload(self, codec: Codec, value: Any, parts: list[Any]) -> bytes:
-        lowered = [self._part(codec.label(value, index), part) for index, part in enumerate(parts)]
-        return codec.payload(lowered, self._pack)
-
-    def _error(self, codec: Codec, value: BaseException) -> Ext:
-        """Lower an exception, which is never refused: what has no stored form in it is left out."""
-        mark = len(self._path), set(self._open), self._depth, self._tagged
-        for attempt in (codec, ERROR):
-            try:
-                parts = attempt.explode(value)
-                return Ext(attempt.code, self._payload(attempt, value, parts))
-            except UnsupportedTypeError:
-                length, self._open, self._depth, self._tagged = mark
-                del self._path[length:]
-                mark = length, set(self._open), self._depth, self._tagged
-        parts = [*ERROR.explode(value)[:-1], None]
-        return Ext(ERROR.code, self._payload(ERROR, value, parts))
-
-    def _part(self, label: str, part: Any) -> Any:
-        self._path.append(label)
-        lowered = self._lower(part)
-        self._path.pop()
-        return lowered
-
-    def _inside(self, value: Any, cost: int, lower: Any) -> Any:
-        """Lower a value that has parts, knowing that it is not inside of itself nor too deep."""
+    def _parts(self, value: object, cost: int, steps: Iterable[Any], parts: list[Any]) -> list[Any]:
+        """Lower the parts of a value, knowing that it is not inside of itself nor too deep."""
         if id(value) in self._open:
             raise self._refusal(value, "it contains itself")
         self._open.add(id(value))
         self._depth += cost
-        self._tagged += cost > 1
+        self._tagged += cost == _TAGGED_COST
         if self._depth > f.DEPTH_BUDGET or self._tagged > f.TAGGED_DEPTH:
             raise self._refusal(value, "it is nested too deep")
-        lowered = lower(value)
+        lowered: list[Any] = []
+        for step, part in zip(steps, parts, strict=True):
+            self._path.append(step)
+            lowered.append(self._lower(part))
+            self._path.pop()
         self._depth -= cost
-        self._tagged -= cost > 1
+        self._tagged -= cost == _TAGGED_COST
         self._open.discard(id(value))
         return lowered
+
+    def _error(self, codec: Codec, error: BaseException) -> Ext:
+        """Lower an exception, which is never refused: arguments without a stored form are left out."""
+        depth, tagged, inside, steps = self._depth, self._tagged, set(self._open), len(self._path)
+        for attempt in (codec, ERROR):
+            try:
+                return Ext(attempt.code, attempt.payload(self._tagged_parts(attempt, error), self._pack))
+            except (UnsupportedTypeError, RecursionError):
+                self._depth, self._tagged, self._open = depth, tagged, set(inside)
+                del self._path[steps:]
+        parts = [*ERROR.explode(error)[:-1], None]
+        return Ext(ERROR.code, ERROR.payload(self._tagged_parts(ERROR, error, parts), self._pack))
 
     def _scalar(self, cls: type, value: Any) -> Ext:
         code, encode = scalars.ENCODERS.get(cls) or (f.ZONE, scalars.zone_bytes)
@@ -140,7 +139,7 @@ class Walk:
             raise self._refusal(value, str(error)) from error
 
     def _refusal(self, value: object, why: str) -> UnsupportedTypeError:
-        path = _shown(self._path)
+        path = _rendered(self._path)
         cls = type(value)
         name = type_name(cls)
         return UnsupportedTypeError(f"cannot store {path}, of type {name}: {why}", path=path, type_name=name)
@@ -161,12 +160,16 @@ def _is_unicode(text: Any) -> bool:
     return True
 
 
-def _short(key: Any) -> str:
-    text = repr(key)
-    return text if len(text) <= 60 else text[:57] + "…"
+def _rendered(path: list[Any]) -> str:
+    steps = [_step(step) for step in path]
+    if len(steps) > _STEPS_SHOWN:
+        steps[_STEPS_SHOWN // 2 : -_STEPS_SHOWN // 2] = [" … "]
+    return "".join(["$", *steps])
 
 
-def _shown(path: list[str]) -> str:
-    if len(path) <= 40:
-        return "".join(path)
-    return "".join([*path[:20], " … ", *path[-20:]])
+def _step(step: Any) -> str:
+    if type(step) is not tuple:
+        return step if type(step) is str else f"[{step}]"
+    text = repr(cast("tuple[Any, ...]", step)[0])
+    text = text if len(text) <= _KEY_SHOWN else text[: _KEY_SHOWN - 1] + "…"
+    return f"[{text}]" if len(cast("tuple[Any, ...]", step)) == 1 else f".<key {text}>"
