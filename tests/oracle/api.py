@@ -1,8 +1,9 @@
 """The two namespaces a graph of the corpus is written against: LangGraph's and ours.
 
-A scenario never imports a runtime. It takes an `Api` and asks it for names (`api.StateGraph`, `api.interrupt`), which
-are looked up in that runtime's own modules; so the very same lines of code build both graphs. A `Place` is where a
-scenario's threads live; reopening it is the nearest thing to another process. Read `harness.py` next.
+A scenario never imports a runtime. It takes an `Api` and asks it for names (`api.StateGraph`,
+`api.interrupt`), which are looked up in that runtime's own modules; so the very same lines of code build
+both graphs. A `Place` is where a scenario's threads live; reopening it is the nearest thing to another
+process. Read `harness.py` next.
 """
 
 from __future__ import annotations

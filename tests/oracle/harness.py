@@ -1,9 +1,10 @@
 """Runs a scenario on a runtime and keeps a trace of everything it showed.
 
-A scenario builds a graph and performs operations through a `Script`; each operation's outcome (result, chunks,
-snapshots, or error) becomes one `Entry` of the trace, and after each run the live state is read as well. When the
-scenario is over the place is reopened, the graph compiled again, and state, history and every checkpoint by id are
-read once more. Two traces agree when all entries agree after `normal.number`. Read `test_oracle.py` next.
+A scenario builds a graph and performs operations through a `Script`; each operation's outcome (result,
+chunks, snapshots, or error) becomes one `Entry` of the trace, and after each run the live state is read as
+well. When the scenario is over the place is reopened, the graph compiled again, and state, history and
+every checkpoint by id are read once more. Two traces agree when all entries agree after `normal.number`.
+Read `test_oracle.py` next.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def fail_after(finished: threading.Semaphore, count: int, error: Exception) -> N
 
 
 class Script:
-    """What a scenario does to its graph; each call is recorded and returns what the runtime returned."""
+    """What a scenario does to its graph; each call is recorded and returns what the runtime did."""
 
     def __init__(self, api: Api, home: MemoryPlace | LogPlace, face: Face) -> None:
         self.api = api

@@ -1,8 +1,9 @@
 """Normal form of what a runtime returned: plain data in which only accidents are gone.
 
 Accidents are: the text of ids (checkpoint, task, interrupt, generated message ids become ordinals by first
-appearance, consistently over the whole trace), wall-clock times, and the completion order of parallel tasks.
-Everything else stays: order of keys is ignored as `==` ignores it, list and tuple differ, bool and int differ.
+appearance, consistently over the whole trace), wall-clock times, and the completion order of parallel
+tasks. Everything else stays: order of keys is ignored as `==` ignores it, list and tuple differ, bool and
+int differ.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseException):
         return {"error": repr(value)}
     if isinstance(value, Mapping):
-        return {_key(key): _asked(item) if key == "__interrupt__" else plain(item) for key, item in value.items()}
+        return {
+            _key(key): _asked(item) if key == "__interrupt__" else plain(item) for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [type(value).__name__, *(plain(item) for item in value)]
     if isinstance(value, (set, frozenset)):
@@ -54,7 +57,11 @@ def _leaf(value: Any) -> Any:
 def _asked(interrupts: Any) -> Any:
     """Interrupts of one step come in the order in which their tasks asked: an accident."""
     rendered = plain(interrupts)
-    return [rendered[0], *sorted(rendered[1:], key=lambda item: repr(item.get("value")))] if isinstance(rendered, list) else rendered
+    return (
+        [rendered[0], *sorted(rendered[1:], key=lambda item: repr(item.get("value")))]
+        if isinstance(rendered, list)
+        else rendered
+    )
 
 
 def _key(key: Any) -> str:
@@ -69,7 +76,7 @@ def _snapshot(value: Any) -> dict[str, Any]:
 
 def _task(value: Any) -> dict[str, Any]:
     fields = {name: plain(getattr(value, name)) for name in _TASK}
-    # An error is the exception itself while its run is live and text once it was stored: the text is compared.
+    # An error is the exception itself while its run is live, and text once it was stored: compare the text.
     error = value.error
     fields["error"] = (
         None if error is None else repr(error) if isinstance(error, BaseException) else str(error)

@@ -1,7 +1,28 @@
 """The graphs of the corpus, a file a subject; importing this package registers them all, in order."""
 
 from . import linear  # isort: skip
-from . import branching, parallel, sends  # isort: skip
-from . import commands, breakpoints, interrupts, travel, updates  # isort: skip
+from . import branching, parallel, sends, commands  # isort: skip
+from . import breakpoints, interrupts, travel, updates  # isort: skip
+from . import reducers, channels, chat, schemas  # isort: skip
+from . import failures, durability, context, streaming, threads  # isort: skip
 
-__all__ = ["branching", "breakpoints", "commands", "interrupts", "linear", "parallel", "sends", "travel", "updates"]
+__all__ = [
+    "branching",
+    "breakpoints",
+    "channels",
+    "chat",
+    "commands",
+    "context",
+    "durability",
+    "failures",
+    "interrupts",
+    "linear",
+    "parallel",
+    "reducers",
+    "schemas",
+    "sends",
+    "streaming",
+    "threads",
+    "travel",
+    "updates",
+]

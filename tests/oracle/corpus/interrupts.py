@@ -70,7 +70,13 @@ def ask_in_parallel_map(api: Api, t: Script) -> None:
     t.go(api.Command(resume={item.id: f"for {item.value}" for item in t.state().interrupts}))
 
 
-@scenario("dynamic interrupt", "parallel interrupts", "resume: map", "several interrupts in one node", "answers one by one")
+@scenario(
+    "dynamic interrupt",
+    "parallel interrupts",
+    "resume: map",
+    "several interrupts in one node",
+    "answers one by one",
+)
 def ask_in_parallel_partially(api: Api, t: Script) -> None:
     """Two nodes ask two questions each; every call answers one of them."""
     t.compile(_parallel(api, {"b": _asker(api, t, "b", "b1", "b2"), "a": _asker(api, t, "a", "a1", "a2")}))
@@ -190,7 +196,9 @@ def ask_and_go_on_without_answer(api: Api, t: Script) -> None:
     t.go(api.Command(resume="2"))
 
 
-@scenario("dynamic interrupt", "failure", "parallel", "finished siblings kept", "invoke(None) after a failure")
+@scenario(
+    "dynamic interrupt", "failure", "parallel", "finished siblings kept", "invoke(None) after a failure"
+)
 def ask_beside_a_failure(api: Api, t: Script) -> None:
     """One node asks, its sibling fails, a third finishes; repaired, the thread still waits for its answer."""
     broken = [True]
@@ -203,7 +211,9 @@ def ask_beside_a_failure(api: Api, t: Script) -> None:
             raise ValueError("not today")
         return {"log": ["repaired"]}
 
-    t.compile(_parallel(api, {"f": fails, "ask": _asker(api, t, "ask", "?"), "ok": lambda state: {"log": ["ok"]}}))
+    t.compile(
+        _parallel(api, {"f": fails, "ask": _asker(api, t, "ask", "?"), "ok": lambda state: {"log": ["ok"]}})
+    )
     t.go({"log": []}, error="ValueError")
     broken[0] = False
     t.go(None)

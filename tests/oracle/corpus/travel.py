@@ -55,7 +55,14 @@ def replay_at_both_ends(api: Api, t: Script) -> None:
     t.history()
 
 
-@scenario("fork", "update_state at an old checkpoint", "linear", "invoke(None)", "resume by id of a branch", exit=False)
+@scenario(
+    "fork",
+    "update_state at an old checkpoint",
+    "linear",
+    "invoke(None)",
+    "resume by id of a branch",
+    exit=False,
+)
 def fork_by_update(api: Api, t: Script) -> None:
     """An edit of an old checkpoint makes a branch; both branches stay readable and can go on."""
     t.compile(_chain(api, t, "a", "b", "c"))
@@ -147,7 +154,9 @@ def replay_through_a_breakpoint(api: Api, t: Script) -> None:
     t.history(limit=4)
 
 
-@scenario("fork", "dynamic interrupt", "update_state at an old checkpoint", "Command input: resume", exit=False)
+@scenario(
+    "fork", "dynamic interrupt", "update_state at an old checkpoint", "Command input: resume", exit=False
+)
 def fork_before_a_question(api: Api, t: Script) -> None:
     """An edit before an answered question: the branch asks with the edited state."""
 
@@ -169,7 +178,7 @@ def fork_before_a_question(api: Api, t: Script) -> None:
 
 @scenario("get_state by id", "history", "history of one checkpoint", "pending resume by head id", exit=False)
 def read_by_id(api: Api, t: Script) -> None:
-    """Every checkpoint reads the same by id; a history with an id is that one checkpoint; the head's id resumes."""
+    """Each checkpoint reads the same by id; its history by id is itself; the id of the head resumes."""
 
     def ask(state: Log) -> Any:
         return {"log": [api.interrupt("?")]}

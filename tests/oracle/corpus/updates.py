@@ -61,7 +61,9 @@ def update_infers_the_node(api: Api, t: Script) -> None:
     t.go(None, thread="2")
 
 
-@scenario("update_state", "update on an empty thread", "as_node: __start__", "as_node inferred", "fresh thread")
+@scenario(
+    "update_state", "update on an empty thread", "as_node: __start__", "as_node inferred", "fresh thread"
+)
 def update_an_empty_thread(api: Api, t: Script) -> None:
     """An edit is a thread's first event: in START's name, inferred or given, or in a node's."""
     t.compile(_routed(api))
@@ -113,7 +115,12 @@ def bulk_update(api: Api, t: Script) -> None:
     builder.add_edge(["b", "a"], "end")
     t.compile(builder)
     update = api.StateUpdate
-    t.bulk([[update({"n": 1, "log": ["in"]}, "__start__")], [update({"log": ["B"]}, "b"), update({"log": ["A"]}, "a")]])
+    t.bulk(
+        [
+            [update({"n": 1, "log": ["in"]}, "__start__")],
+            [update({"log": ["B"]}, "b"), update({"log": ["A"]}, "a")],
+        ]
+    )
     t.go(None)
     t.bulk([[update({"log": ["x"]}, "end")], [update({"log": ["y"]}, "__start__")]])
     t.go(None)
@@ -173,7 +180,13 @@ def update_instead_of_an_answer(api: Api, t: Script) -> None:
     t.go(None)
 
 
-@scenario("update_state", "pending siblings planned again", "finished siblings run again", "dynamic interrupt", "parallel")
+@scenario(
+    "update_state",
+    "pending siblings planned again",
+    "finished siblings run again",
+    "dynamic interrupt",
+    "parallel",
+)
 def update_beside_a_question(api: Api, t: Script) -> None:
     """An edit while one node asks and its sibling is done: the step is planned anew."""
 
