@@ -27,7 +27,7 @@ MODES = ("values", "updates", "debug", "tasks", "checkpoints", "custom")
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """One way to perform the same script: through `invoke` or `stream`, at a durability, in memory or on disk."""
+    """One way to perform a script: through `invoke` or `stream`, at a durability, in memory or on disk."""
 
     name: str
     durability: str
