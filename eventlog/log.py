@@ -169,6 +169,10 @@ class EventLog:
         self._demand_writable()
         return self._writer.scope_of(name)
 
+    def scope_key(self, scope: int) -> bytes:
+        """Return an erasure scope's key; raises `ScopeErased` when it was destroyed."""
+        return self._writer.scopes.key(scope)
+
     # Reading
 
     def head(self, stream_id: bytes) -> Head:
@@ -254,7 +258,7 @@ class EventLog:
 
     def get_blob(self, ref: BlobRef) -> bytes:
         """Return a large value, checked against its digest."""
-        first = self.read(ref.position - 1, 1)
+        first = self.read(ref.position - 1, 1) if ref.position > 0 else []
         if not first:
             raise IntegrityError(
                 f"there is no record at position {ref.position} where a blob should begin; run verify"

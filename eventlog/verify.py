@@ -66,9 +66,25 @@ def verify(engine: Engine, path: Path | None, *, progress: Progress | None = Non
     return _report(audit, findings)
 
 
+def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progress) -> Audit | None:
+    """Audit the log at `path` in this process; a log that cannot be opened is a finding and gives no audit."""
+    from .engines.lmdb import LmdbEngine
+
+    try:
+        engine = LmdbEngine(path, read_only=True)
+    except LithographError as error:
+        report(Finding(None, f"the log cannot be opened: {error}"))
+        return None
+    try:
+        audit = Audit(engine, report, progress)
+        audit.run()
+        return audit
+    finally:
+        engine.close()
+
+
 def child(path: str) -> None:
     """Audit the log at `path` and write findings, progress and the report to standard output, one JSON a line."""
-    from .engines.lmdb import LmdbEngine
 
     def tell(what: str, *content: Any) -> None:
         print(json.dumps([what, *content]), flush=True)  # noqa: T201 (the channel to the parent)
@@ -80,15 +96,11 @@ def child(path: str) -> None:
             tell("progress", done, total)
 
     told = 0
-    try:
-        engine = LmdbEngine(Path(path), read_only=True)
-        audit = Audit(engine, lambda finding: tell("finding", *finding), advance)
-        audit.run()
-        root = merkle.root_of(audit.frontier)
-        tell("report", audit.records, len(audit.streams), audit.bytes, root.hex())
-    except LithographError as error:
-        tell("finding", None, f"the log cannot be opened or read: {error}")
+    audit = audit_folder(Path(path), lambda finding: tell("finding", *finding), advance)
+    if audit is None:
         tell("report", 0, 0, 0, "")
+    else:
+        tell("report", audit.records, len(audit.streams), audit.bytes, merkle.root_of(audit.frontier).hex())
 
 
 def _verify_in_child(path: Path, progress: Progress) -> VerifyReport:

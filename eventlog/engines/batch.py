@@ -39,6 +39,7 @@ class Batch:
         self._source = source
         self.first = log_head.position + 1
         self._frontier = list(log_head.frontier)
+        self._seen: dict[bytes, Head] = {}
         self.events: list[bytes] = []
         """New records; the first lies at the old head position + 1."""
         self.places: dict[bytes, int] = {}
@@ -151,7 +152,10 @@ class Batch:
         return place - index
 
     def _head(self, stream: bytes) -> Head:
-        return self.heads.get(stream) or self._source.head(stream)
+        head = self.heads.get(stream) or self._seen.get(stream)
+        if head is None:
+            head = self._seen[stream] = self._source.head(stream)
+        return head
 
     def _place(self, stream: bytes, version: int) -> int | None:
         return self.places.get(stream + NUMBER.pack(version)) or self._source.place(stream, version)

@@ -32,7 +32,7 @@ from .batch import Batch
 
 LOG, KEYS = "log", "keys"
 PAGE_BYTES = 4 * 1024 * 1024
-_CHUNK = 256
+_CHUNK = 64
 _POLL_SECONDS = 0.02
 """How often a waiting reader looks whether another process has written; looking costs 1 µs."""
 _pack = rows.NUMBER.pack
@@ -61,9 +61,7 @@ class LmdbEngine:
         self._check_not_emptied(has_keys)
         self._log = open_environment(path / LOG, rows.TABLES, read_only=read_only)
         try:
-            tables = self._log.tables
-            self._meta, self._events = tables["meta"], tables["events"]
-            self._index, self._heads = tables["index"], tables["heads"]
+            self._tables = self._log.tables
             self._identity = self._read_identity(may_create=not has_keys)
             self._open_keys(has_keys)
         except BaseException:
@@ -76,11 +74,20 @@ class LmdbEngine:
 
     def commit(self, appends: Sequence[Append]) -> list[Appended | Conflict]:
         """Write several appends in one transaction; durable when it returns."""
+        if self.read_only:
+            raise self._refusal()
         for append in appends:
             check_limits(append, self.limits)
-        before = self.log_head().position
+        before = 0
+
+        def work(transaction: Transaction) -> list[Appended | Conflict]:
+            nonlocal before
+            head = self._log_head(transaction)
+            before = head.position
+            return self._write(transaction, appends, head)
+
         try:
-            outcomes = self._log.write(lambda transaction: self._write(transaction, appends))
+            outcomes = self._log.write(work)
         except OutcomeUnknown as error:
             if self.log_head().position == before:
                 raise Unavailable(f"nothing was written: {error}") from error
@@ -185,7 +192,7 @@ class LmdbEngine:
             at, row = self._keys.read(self._last_key_stamp)
             if row is not None and _unpack(row[:8])[0] != at:
                 findings.append(f"{KEYS}/ is at transaction {at}, but its last one was {_unpack(row[:8])[0]}")
-        at, row = self._log.read(lambda t: (t.id(), t.get(rows.LOG_HEAD, db=self._meta)))
+        at, row = self._log.read(lambda t: (t.id(), t.get(rows.LOG_HEAD, db=self._tables["meta"])))
         written = rows.transaction_of(row)
         if written not in (None, at):
             findings.append(f"{LOG}/ is at transaction {at}, but its last one was {written}")
@@ -200,7 +207,7 @@ class LmdbEngine:
             raise CorruptionError(f"{data} is missing or empty, but keys/ is there; restore it from a backup")
 
     def _read_identity(self, *, may_create: bool) -> Identity:
-        row = self._log.read(lambda transaction: transaction.get(rows.IDENTITY, db=self._meta))
+        row = self._log.read(lambda transaction: transaction.get(rows.IDENTITY, db=self._tables["meta"]))
         if row is None and may_create and not self.read_only:
             row = self._log.write(self._create)
         if row is None:
@@ -213,13 +220,13 @@ class LmdbEngine:
         return identity
 
     def _create(self, transaction: Transaction) -> bytes:
-        row = transaction.get(rows.IDENTITY, db=self._meta)
+        row = transaction.get(rows.IDENTITY, db=self._tables["meta"])
         if row is not None:
             return row
         row = rows.pack_identity(Identity(self._random(16), 1, self._random(32), FORMAT_VERSION, 0))
-        transaction.put(rows.IDENTITY, row, db=self._meta)
+        transaction.put(rows.IDENTITY, row, db=self._tables["meta"])
         head = rows.pack_log_head(LogHead(0, ()), transaction.id())
-        transaction.put(rows.LOG_HEAD, head, db=self._meta)
+        transaction.put(rows.LOG_HEAD, head, db=self._tables["meta"])
         return row
 
     def _open_keys(self, has_keys: bool) -> None:
@@ -243,8 +250,9 @@ class LmdbEngine:
 
     # Writing
 
-    def _write(self, transaction: Transaction, appends: Sequence[Append]) -> list[Appended | Conflict]:
-        head = self._log_head(transaction)
+    def _write(
+        self, transaction: Transaction, appends: Sequence[Append], head: LogHead
+    ) -> list[Appended | Conflict]:
         batch = Batch(_View(self, transaction), head)
         outcomes = [batch.admit(append) for append in appends]
         if batch.events:
@@ -256,15 +264,15 @@ class LmdbEngine:
         index = [(key, _pack(place)) for key, place in batch.places.items()]
         heads = [(stream, rows.pack_head(stream, head)) for stream, head in batch.heads.items()]
         # An out-of-order append returns without an error, so the counts are the only sign.
-        added = transaction.cursor(db=self._events).putmulti(events, append=True)[1]
-        placed = transaction.cursor(db=self._index).putmulti(index, overwrite=False)[1]
-        transaction.cursor(db=self._heads).putmulti(heads)
+        added = transaction.cursor(db=self._tables["events"]).putmulti(events, append=True)[1]
+        placed = transaction.cursor(db=self._tables["index"]).putmulti(index, overwrite=False)[1]
+        transaction.cursor(db=self._tables["heads"]).putmulti(heads)
         if added != len(events) or placed != len(events):
             raise CorruptionError(
                 f"{self.path} already holds records after its last position {position}; nothing was written; run verify"
             )
         row = rows.pack_log_head(batch.log_head, transaction.id())
-        transaction.put(rows.LOG_HEAD, row, db=self._meta)
+        transaction.put(rows.LOG_HEAD, row, db=self._tables["meta"])
 
     def _draw(self, transaction: Transaction, keys: Sequence[bytes]) -> int:
         assert self._keys is not None
@@ -294,24 +302,27 @@ class LmdbEngine:
 
     def _key_environment(self) -> Environment:
         if self._keys is None or self.read_only:
-            raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
+            raise self._refusal()
         return self._keys
+
+    def _refusal(self) -> ReadOnlyLog:
+        return ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
 
     # Reading
 
     def _log_head(self, transaction: Transaction) -> LogHead:
-        row = transaction.get(rows.LOG_HEAD, db=self._meta)
+        row = transaction.get(rows.LOG_HEAD, db=self._tables["meta"])
         if row is None:
             raise CorruptionError(f"{self.path} has lost the end of its log; restore it from a backup")
         return rows.unpack_log_head(row)[0]
 
     def _head(self, transaction: Transaction, stream: bytes) -> Head:
-        row = transaction.get(stream, db=self._heads)
+        row = transaction.get(stream, db=self._tables["heads"])
         return NO_HEAD if row is None else rows.unpack_head(stream, row)
 
     def _read(self, transaction: Transaction, after: int, limit: int) -> Page:
         end = self._log_head(transaction).position
-        cursor = transaction.cursor(db=self._events)
+        cursor = transaction.cursor(db=self._tables["events"])
         found = _take(cursor, limit) if after < end and cursor.set_range(_pack(after + 1)) else []
         return self._page(transaction, found, end)
 
@@ -320,7 +331,7 @@ class LmdbEngine:
         count = min(limit, end - after)
         if count <= 0:
             return Page([], {}, end)
-        cursor = transaction.cursor(db=self._index)
+        cursor = transaction.cursor(db=self._tables["index"])
         places: list[bytes] = []
         if cursor.set_range(stream + _pack(after + 1)):
             places = [place for _, place in islice(cursor.iternext(), count)]
@@ -329,7 +340,7 @@ class LmdbEngine:
         return self._page(transaction, self._fetch(transaction, places), end)
 
     def _fetch(self, transaction: Transaction, places: list[bytes]) -> list[tuple[bytes, bytes]]:
-        cursor = transaction.cursor(db=self._events)
+        cursor = transaction.cursor(db=self._tables["events"])
         found: list[tuple[bytes, bytes]] = []
         size = 0
         for at in range(0, len(places), _CHUNK):
@@ -376,12 +387,12 @@ class LmdbEngine:
 
     def place(self, transaction: Transaction, stream: bytes, version: int) -> int | None:
         """Return the position of a stream's record within a transaction."""
-        row = transaction.get(stream + _pack(version), db=self._index)
+        row = transaction.get(stream + _pack(version), db=self._tables["index"])
         return None if row is None else _unpack(row)[0]
 
     def record(self, transaction: Transaction, position: int) -> bytes | None:
         """Return the record at a position within a transaction."""
-        return transaction.get(_pack(position), db=self._events)
+        return transaction.get(_pack(position), db=self._tables["events"])
 
     def head_within(self, transaction: Transaction, stream: bytes) -> Head:
         """Return a stream's head within a transaction."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ..chain import NO_HEAD, check_limits
 from ..engine import Append, Appended, Conflict, Head, Identity, Limits, LogHead, Page
-from ..errors import LogClosed
+from ..errors import LogClosed, LogGap
 from ..record import FORMAT_VERSION, HEADER
 from . import rows
 from .batch import Batch
@@ -197,8 +197,12 @@ class MemoryEngine:
 
     def _tail(self, stream: bytes, record: bytes) -> bytes:
         version = HEADER.unpack_from(record)[5]
-        places = self._places[stream]
-        return self._heads[stream].hash if version == len(places) else self._events[places[version] - 1][:32]
+        places = self._places.get(stream, [])
+        if version == len(places):
+            return self._heads[stream].hash
+        if version > len(places):
+            raise LogGap(f"stream {stream.hex()} lacks the record after version {version}; run verify")
+        return self._events[places[version] - 1][:32]
 
     def _check_open(self) -> None:
         if self._closed:

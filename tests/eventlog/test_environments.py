@@ -1,0 +1,223 @@
+"""LMDB environments: shared within a process, refused after a fork, grown and adopted, never read past their end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lithograph.eventlog import EventLog, environments
+from lithograph.eventlog.environments import open_environment
+from lithograph.eventlog.errors import CorruptionError, ForkedError, LogClosed, NewerFormat, NotALog, ReadOnlyLog
+from lithograph.eventlog.engines import folder, rows
+from lithograph.eventlog.errors import NetworkFileSystem
+
+from .conftest import put_into
+
+BIG_APPENDER = """
+import sys
+from lithograph.eventlog import EventLog
+with EventLog(sys.argv[1]) as log:
+    for turn in range(int(sys.argv[2])):
+        log.record("big", bytes(200_000))
+"""
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run `work` in a forked child and return its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_one_environment_per_file(tmp_path: Path) -> None:
+    """The same file opened again, also through a link, is the same environment until the last close."""
+    path = tmp_path / "env"
+    first = open_environment(path, ["a"])
+    (tmp_path / "link").symlink_to(path)
+    second = open_environment(tmp_path / "link", ["a", "b"])
+    assert second is first
+    assert set(first.tables) == {"a", "b"}
+    first.close()
+    second.write(lambda transaction: transaction.put(b"k", b"v", db=second.tables["b"]))
+    second.close()
+    with pytest.raises(LogClosed):
+        second.read(lambda transaction: None)
+    again = open_environment(path, ["b"], read_only=True)
+    assert again is not first
+    assert again.read(lambda transaction: transaction.get(b"k", db=again.tables["b"])) == b"v"
+    with pytest.raises(ReadOnlyLog):
+        again.write(lambda transaction: None)
+    again.close()
+
+
+def test_two_logs_on_one_folder(tmp_path: Path) -> None:
+    """Two `EventLog`s on one folder in one process see each other's appends and close on their own."""
+    with EventLog(tmp_path / "log") as one:
+        with EventLog(tmp_path / "log") as two:
+            put_into(one)("a", 0, b"1")
+            put_into(two)("a", 1, b"2")
+        put_into(one)("a", 2, b"3")
+        assert len(one.read()) == 3
+
+
+def test_child_of_a_fork_must_open_anew(tmp_path: Path) -> None:
+    """After `fork` the parent's log raises `ForkedError` in the child, which may open its own; the parent goes on."""
+    with EventLog(tmp_path / "log") as log:
+        put_into(log)("a", 0, b"1")
+
+        def child() -> None:
+            with pytest.raises(ForkedError):
+                log.read()
+            with pytest.raises(ForkedError):
+                put_into(log)("a", 1, b"2")
+            with EventLog(tmp_path / "log") as own:
+                put_into(own)("a", 1, b"2")
+
+        assert in_child(child) == 0
+        put_into(log)("a", 2, b"3")
+        assert len(log.read()) == 3
+        assert log.verify().ok
+
+
+def test_full_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map that is full is doubled, as often as it takes, and the append that met its end is written once."""
+    monkeypatch.setattr(environments, "LARGEST_MAP", 1 << 20)
+    with EventLog(tmp_path / "log") as log:
+        put = put_into(log)
+        for turn in range(5):
+            put("a", turn * 10, *[bytes([turn]) * 100_000] * 10)
+        assert log.log_head().position == 50
+        assert log.verify().ok
+
+
+def test_growth_by_another_process_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When another process has grown the file, reads and appends here go on."""
+    monkeypatch.setattr(environments, "LARGEST_MAP", 1 << 20)
+    with EventLog(tmp_path / "log") as log:
+        put_into(log)("a", 0, b"1")
+        subprocess.run([sys.executable, "-c", BIG_APPENDER, str(tmp_path / "log"), "20"], check=True)
+        assert len(log.read()) == 21
+        put_into(log)("a", 1, b"2")
+        assert log.log_head().position == 22
+
+
+def test_refused_map_is_halved(tmp_path: Path) -> None:
+    """Where the system refuses a large map a smaller one is taken."""
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30));"
+        "from lithograph.eventlog import EventLog; log = EventLog(sys.argv[1]); log.record('t', b''); log.close()"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "log")], check=True)
+
+
+@pytest.mark.parametrize("part", ["log", "keys"])
+def test_cut_file_is_found_at_open(tmp_path: Path, part: str) -> None:
+    """A file shorter than its last page is `CorruptionError` at open, not a crash later; so is an emptied one."""
+    with EventLog(tmp_path / "log") as log:
+        for turn in range(20):
+            log.record("t", bytes(50_000))
+            log.engine.draw_keys(50)
+    data = tmp_path / "log" / part / "data.mdb"
+    size = data.stat().st_size
+    for left in (size - 4096, size // 2, 5000, 100):
+        os.truncate(data, left)
+        with pytest.raises(CorruptionError):
+            EventLog(tmp_path / "log")
+    os.truncate(data, 0)
+    if part == "log":
+        with pytest.raises(CorruptionError):
+            EventLog(tmp_path / "log")
+
+
+def test_file_cut_under_an_open_log_is_found_at_the_next_page(tmp_path: Path) -> None:
+    """A file that is cut while it is open is `CorruptionError` at the next page of reads."""
+    with EventLog(tmp_path / "log") as log:
+        for _ in range(20):
+            log.record("t", bytes(50_000))
+        data = tmp_path / "log" / "log" / "data.mdb"
+        os.truncate(data, data.stat().st_size // 2)
+        with pytest.raises(CorruptionError):
+            log.read()
+        with pytest.raises(CorruptionError):
+            log.read_stream(b"s" * 16)
+        assert not log.verify().ok
+
+
+def test_missing_keys_are_never_drawn_again(tmp_path: Path) -> None:
+    """A log with records whose `keys/` is gone can be read, and is not given new keys under old numbers."""
+    with EventLog(tmp_path / "log") as log:
+        log.record("t", b"1")
+    for file in (tmp_path / "log" / "keys").iterdir():
+        file.unlink()
+    with pytest.raises(CorruptionError, match="keys"):
+        EventLog(tmp_path / "log")
+    with EventLog(tmp_path / "log", read_only=True) as log:
+        assert len(log.read()) == 1
+
+
+def test_keys_of_another_log_are_refused(tmp_path: Path) -> None:
+    """`keys/` that belong to another log are refused."""
+    for name in ("one", "two"):
+        with EventLog(tmp_path / name) as log:
+            log.record("t", b"1")
+    (tmp_path / "one" / "keys").rename(tmp_path / "gone")
+    (tmp_path / "two" / "keys").rename(tmp_path / "one" / "keys")
+    with pytest.raises(CorruptionError, match="another log"):
+        EventLog(tmp_path / "one")
+
+
+def test_path_that_is_no_log_says_what_it_is(tmp_path: Path) -> None:
+    """A file, a SQLite file and a folder with other things are `NotALog`, each with its own advice; none is touched."""
+    (tmp_path / "file").write_bytes(b"hello")
+    (tmp_path / "sqlite.db").write_bytes(b"SQLite format 3\x00" + bytes(100))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes.txt").write_text("hello")
+    for name, word in (("file", "is a file"), ("sqlite.db", "SQLite"), ("folder", "notes.txt")):
+        with pytest.raises(NotALog, match=word):
+            EventLog(tmp_path / name)
+    assert sorted(entry.name for entry in (tmp_path / "folder").iterdir()) == ["notes.txt"]
+    (tmp_path / "empty").mkdir()
+    with EventLog(tmp_path / "empty") as log:
+        log.record("t", b"")
+
+
+def test_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of a newer format is `NewerFormat`, which says to upgrade."""
+    with monkeypatch.context() as patch:
+        patch.setattr("lithograph.eventlog.engines.lmdb.FORMAT_VERSION", 7)
+        EventLog(tmp_path / "log").close()
+    with pytest.raises(NewerFormat, match="upgrade"):
+        EventLog(tmp_path / "log")
+
+
+def test_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path on a network file system is refused unless forced."""
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/x / ext4 rw 0 0\nserver:/x {tmp_path} nfs4 rw 0 0\n")
+    monkeypatch.setattr(folder, "_MOUNTS", mounts)
+    with pytest.raises(NetworkFileSystem, match="force_network"):
+        EventLog(tmp_path / "log")
+    EventLog(tmp_path / "log", force_network=True).close()
+
+
+def test_append_behind_stray_records_is_refused(tmp_path: Path) -> None:
+    """Records behind the end of the log are never overwritten: the append is refused and nothing is written."""
+    with EventLog(tmp_path / "log") as log:
+        put_into(log)("a", 0, b"1")
+        environment = open_environment(tmp_path / "log" / "log", rows.TABLES)
+        stray = rows.NUMBER.pack(5)
+        environment.write(lambda transaction: transaction.put(stray, b"?", db=environment.tables["events"]))
+        with pytest.raises(CorruptionError, match="after its last position"):
+            put_into(log)("a", 1, b"2")
+        environment.close()
+        assert log.log_head().position == 1
