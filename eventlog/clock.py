@@ -76,9 +76,7 @@ class CheckpointIds:
             ticks = self._last = max(ticks, self._last + 1)
         high = (ticks >> 12) << 16 | 0x6000 | (ticks & 0xFFF)
         sequence = 0x8000 | (step & 0x3FFF)
-        return CheckpointId(
-            high.to_bytes(8, "big") + sequence.to_bytes(2, "big") + self._clock.random(6)
-        )
+        return CheckpointId(high.to_bytes(8, "big") + sequence.to_bytes(2, "big") + self._clock.random(6))
 
 
 def id_text(value: bytes) -> str:

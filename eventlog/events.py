@@ -8,7 +8,7 @@ they are written and read.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -49,7 +49,7 @@ class RunStarted(Event):
     """The name of the branch that a fork-on-conflict opened."""
 
 
-class ChannelResult(Struct, frozen=True, array_like=True, gc=False):
+class ChannelResult(NamedTuple):
     """What became of one channel in a step: an operation, its data, and the digest of the value after it."""
 
     channel: str
@@ -80,7 +80,9 @@ class ResultOp:
     MESSAGES = 6
     """`add_messages`."""
     BARRIER = 7
-    """The set of names seen so far; data is the list of all names waited for."""
+    """The set of names seen so far, with those written now."""
+    INPUT = 8
+    """The run's input, a dict: data names the keys, the step's writes hold the values, stored once."""
     WHOLE = 16
     """Data is the whole value, encoded."""
     SPLICE = 17
@@ -91,6 +93,18 @@ class ResultOp:
     """The channel holds nothing any more."""
     FINISHED = 20
     """An after-finish channel became available with the value it holds."""
+    INITIAL = 21
+    """Data is the whole value, encoded, that the channel began with; its version does not rise."""
+
+
+class OpenStep(Struct, frozen=True, array_like=True, gc=False):
+    """What the finished tasks of a step that did not close amount to: the live view of a paused or failed run."""
+
+    namespace: str
+    checkpoint: bytes
+    applied: tuple[int, ...]
+    """Stream versions of the finished tasks' `ChannelWritten` events, in apply order."""
+    results: tuple[ChannelResult, ...]
 
 
 class RunEnded(Event):
@@ -100,8 +114,7 @@ class RunEnded(Event):
     outcome: str
     """`finished`, `interrupted`, `failed` or `stopped`."""
     checkpoint: bytes | None
-    results: tuple[tuple[str, tuple[ChannelResult, ...]], ...] = ()
-    """For each namespace with an open step: results of the finished tasks' writes on channels not pinned."""
+    open: tuple[OpenStep, ...] = ()
 
 
 class ChannelWritten(Event):
@@ -135,7 +148,8 @@ class CheckpointCommitted(Event):
     id: bytes
     parent: bytes | None
     parent_version: int
-    """Stream version of the parent's own event; 0 when there is none. It may lie in the stream forked from."""
+    """Stream version of the checkpoint that the results are folded onto; 0 for none. That is the parent, but for a
+    copied checkpoint, which has the parent of the one it copies. Version 1 of a fork is what it inherits."""
     namespace: str
     step: int
     source: str
@@ -199,9 +213,11 @@ class ThreadForked(Event):
     source: bytes
     """The source's stream id."""
     version: int
-    """The last version of the source that belongs to this thread too."""
+    """Where the fork leaves the source: the version of the checkpoint's commit, or of the last record copied."""
     checkpoint: bytes | None
     """The head of the new thread; `None` when the fork copies the whole thread."""
+    cut: int = 0
+    """The last version whose task writes on that checkpoint are inherited too; 0: its tasks start anew."""
 
 
 class ItemPut(Event):

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..eventlog.events import ChannelResult, PlannedTask, ResultOp
-from ..projections.cells import MISSING, Cell, Values, Written, cell_of
+from ..projections.cells import MISSING, Cell, Values, Written, cell_of, own
 from ..projections.channels import Channel
+from ..projections.errors import InvalidUpdateError
 from ..projections.fold import Cells, fold_step
 from ..projections.ids import task_id
 from ..projections.snapshot import is_control
@@ -56,8 +57,18 @@ class Closed(NamedTuple):
     version: int
     consumed: tuple[str, ...]
     seen: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    writes: Mapping[str, Sequence[Written]]
     updated: frozenset[str]
     """Channels written in this step that can be read or trigger now."""
+
+
+class StepRefusal(Exception):
+    """The writes to one channel cannot be folded; `error` is what the channel or its reducer raised."""
+
+    def __init__(self, channel: str, error: Exception) -> None:
+        super().__init__(channel, error)
+        self.channel = channel
+        self.error = error
 
 
 class Rules:
@@ -80,12 +91,13 @@ class Rules:
             for name, channel in spec.channels.items()
             if (value := channel.initial()) is not MISSING
         }
+        self.state_keys = frozenset(name for name in spec.channels if not is_control(name))
         self._triggers = {name: tuple(sorted(node.triggers)) for name, node in spec.nodes.items()}
 
     def initial_results(self, cells: Cells, values: Values) -> list[tuple[str, int, Any]]:
         """Return results that give channels their first value, for those that `cells` does not hold."""
         return [
-            (name, ResultOp.INITIAL, values.encode(value))
+            (name, ResultOp.INITIAL, values.encode(own(value)))
             for name, value in self.initial.items()
             if name not in cells
         ]
@@ -153,13 +165,14 @@ class Rules:
     ) -> Closed:
         """Return what a step amounts to when its tasks' writes are applied in path order.
 
-        Raises `InvalidUpdateError`, or what a reducer raises; then nothing has changed.
+        Raises `StepRefusal` with what a channel or a user's reducer raised; then nothing has changed.
         """
         tasks = sorted(tasks, key=path_key) if len(tasks) > 1 else tasks
         triggers = {channel: None for task in tasks for channel in task.triggers}
         results: list[tuple[str, int, Any]] = []
         cells = self._consume(cells, triggers, results, values)
-        cells, untracked, updated, rose = self._apply(cells, untracked, tasks, results, values)
+        writes = group(tasks, self.spec.channels)
+        cells, untracked, updated, rose = self._apply(cells, untracked, writes, results, values)
         if triggers:
             cells = self._pass_step(cells, updated, results, values)
             if updated.isdisjoint(self.spec.trigger_to_nodes):
@@ -174,7 +187,23 @@ class Rules:
         )
         changed = results or rose
         version = max(versions.values(), default=0) + 1 if changed else 0
-        return Closed(cells, untracked, results, version, tuple(rose), seen, frozenset(updated))
+        return Closed(cells, untracked, results, version, tuple(rose), seen, writes, frozenset(updated))
+
+    def fold_pinned(self, cells: Cells, writes: Mapping[str, Sequence[Written]], values: Values) -> Cells:
+        """Return the channels after writes to those whose fold runs no code of a user; others stay as they are."""
+        changes: list[tuple[str, int, Any]] = []
+        for name, written in writes.items():
+            channel = self.spec.channels.get(name)
+            if channel is None or not channel.is_pinned():
+                continue
+            try:
+                change = channel.decide(cells.get(name), written, values)
+            except InvalidUpdateError:
+                # The step will be refused when it closes; until then the channel shows what it held.
+                continue
+            if change is not None:
+                changes.append((name, *change))
+        return _fold(cells, changes, writes, [], values)
 
     def _consume(
         self, cells: Cells, triggers: Iterable[str], results: list[tuple[str, int, Any]], values: Values
@@ -193,26 +222,32 @@ class Rules:
         self,
         cells: Cells,
         untracked: Cells,
-        tasks: Sequence[Finished],
+        writes: Mapping[str, Sequence[Written]],
         results: list[tuple[str, int, Any]],
         values: Values,
     ) -> tuple[Cells, Cells, set[str], list[str]]:
         channels = self.spec.channels
-        writes = group(tasks, channels)
         changes: list[tuple[str, int, Any]] = []
         rose: list[str] = []
         for name, written in writes.items():
-            channel = channels[name]
             if name in self.untracked:
-                channel.decide(untracked.get(name), written, values)
+                channels[name].decide(untracked.get(name), written, values)
                 untracked = {**untracked, name: cell_of(written[-1].value)}
                 rose.append(name)
-            elif (change := channel.decide(cells.get(name), written, values)) is not None:
+            elif (change := self._decide(name, cells, written, values)) is not None:
                 changes.append((name, *change))
         cells = _fold(cells, changes, writes, results, values)
         updated = {name for name, _op, _data in changes if channels[name].is_available(cells.get(name))}
         updated.update(rose)
         return cells, untracked, updated, rose
+
+    def _decide(
+        self, name: str, cells: Cells, written: Sequence[Written], values: Values
+    ) -> tuple[int, Any] | None:
+        try:
+            return self.spec.channels[name].decide(cells.get(name), written, values)
+        except Exception as error:
+            raise StepRefusal(name, error) from error
 
     def _pass_step(
         self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values
@@ -276,8 +311,3 @@ def _fold(
         return cells
     results += changes
     return fold_step(cells, [ChannelResult(*change, b"") for change in changes], writes, values)
-
-
-def is_state(channel: str) -> bool:
-    """Tell whether a channel is a key of the user's state."""
-    return not is_control(channel)

@@ -1,8 +1,4 @@
-"""Errors of folding, of snapshots and of the graph that the lower rooms raise themselves (codes LG4xx).
-
-The graph room adds its own in `graph/errors.py` and re-exports these. Each derives from the built-in class
-that a LangGraph user would catch at the same place.
-"""
+"""Errors of folding and reading: what a channel refuses, and what a reader cannot find."""
 
 from __future__ import annotations
 
@@ -10,46 +6,61 @@ from ..eventlog.errors import LithographError
 
 
 class FoldError(LithographError):
-    """A fold, or a read of what a fold made, was refused."""
+    """A step's writes cannot be folded into the channels."""
 
-    code = "LG400"
+    code = "LG500"
 
 
 class InvalidUpdateError(FoldError):
-    """Writes do not fit the channel they are meant for, or a node returned what is no update."""
+    """Writes that a channel refuses, or an update that names no node; nothing was committed."""
 
-    code = "LG401"
+    code = "LG501"
 
-
-class EmptyChannelError(FoldError):
-    """A channel was read that has no value yet."""
-
-    code = "LG402"
+    def __init__(self, message: str, *, channel: str = "") -> None:
+        super().__init__(message)
+        self.channel = channel
 
 
-class CheckpointNotFound(FoldError, ValueError):
-    """The config names a checkpoint id that its thread does not have; nothing was appended."""
+class EmptyChannelError(FoldError, KeyError):
+    """A channel was read that holds nothing."""
 
-    code = "LG403"
-
-
-class MissingThreadId(FoldError, ValueError, KeyError):
-    """The config names no thread: `{"configurable": {"thread_id": …}}` is needed with a checkpointer."""
-
-    code = "LG404"
-
-    def __str__(self) -> str:
-        """Return the message itself; `KeyError` alone would show its repr."""
-        return str(self.args[0]) if self.args else ""
+    code = "LG502"
 
 
 class ReducerDrift(FoldError):
-    """A refold with today's reducers differs from what the log recorded; a finding, never a read error."""
+    """Refolding with today's reducers gives another result than the one recorded."""
 
-    code = "LG405"
+    code = "LG503"
+
+
+class ReadError(LithographError):
+    """What was asked for cannot be read."""
+
+    code = "LG510"
+
+
+class MissingThreadId(ReadError, ValueError, KeyError):
+    """A config without `configurable.thread_id`."""
+
+    code = "LG511"
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class CheckpointNotFound(ReadError, ValueError):
+    """The thread has no checkpoint of that id."""
+
+    code = "LG512"
+
+
+class CheckpointerRequired(ReadError, ValueError):
+    """Something about persistence was asked of a graph compiled without a checkpointer."""
+
+    code = "LG513"
 
 
 class NotSupportedYet(LithographError, NotImplementedError):
-    """An option that this release knows but does not carry out; it is refused, never ignored."""
+    """A feature with a name and a place, which this release does not have; the message names it."""
 
-    code = "LG406"
+    code = "LG520"

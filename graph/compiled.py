@@ -1,0 +1,290 @@
+"""`CompiledStateGraph`: a graph ready to run, under LangGraph's method names.
+
+Each call that runs is a `Run`. Reading a thread's state and history is `Persistence`; editing it is `update`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..eventlog.clock import CheckpointIds, SystemClock
+from ..eventlog.log import EventLog
+from ..eventlog.serde import Serializer
+from ..projections.errors import CheckpointerRequired, NotSupportedYet
+from ..projections.types import RunnableConfig, StateSnapshot, StateUpdate
+from .config import merge_configs
+from .editing import edit
+from .persistence import Persistence
+from .rules import Rules
+from .run import LastStream, Options, Run
+from .spec import GraphSpec
+from .stream import Chunk, Stream
+from .types import All, Durability
+
+if TYPE_CHECKING:
+    from .builder import StateGraph
+
+_MODES = frozenset({"values", "updates", "checkpoints", "tasks", "debug", "custom"})
+_DURABILITIES = ("sync", "async", "exit")
+
+
+class CompiledStateGraph:
+    """A compiled graph. Holds no state of runs: one object serves any number of threads.
+
+    graph = builder.compile(checkpointer=EventLog("audit.lithograph"))
+    graph.invoke({"messages": []}, {"configurable": {"thread_id": "1"}})
+    """
+
+    def __init__(
+        self,
+        spec: GraphSpec,
+        *,
+        builder: StateGraph[Any],
+        checkpointer: Any = None,
+        store: Any = None,
+        debug: bool = False,
+        config: RunnableConfig | None = None,
+    ) -> None:
+        self.spec = spec
+        self.builder = builder
+        self.checkpointer = checkpointer
+        self.store = store
+        self.debug = debug
+        self.config = config
+        self.name = spec.name
+        self._rules = Rules(spec)
+        self._persistence = _persistence(checkpointer, spec)
+        log = None if self._persistence is None else self._persistence.log
+        self._clock = SystemClock() if log is None else log.clock
+        self._ids = CheckpointIds(self._clock) if log is None else log.checkpoint_ids
+
+    def invoke(
+        self,
+        input: Any,
+        config: RunnableConfig | Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: Durability | None = None,
+        on_conflict: str = "raise",
+    ) -> Any:
+        """Run the graph and return its last values; with pending questions, under `__interrupt__` too.
+
+        `input` is the graph's input, a `Command`, or `None` to go on with what is pending. Raises what a node raised,
+        `ConflictError` when another run took the thread, `CheckpointNotFound`, `EmptyInputError`, `NothingToResume`,
+        `GraphRecursionError`; whatever was recorded before stays.
+        """
+        if stream_mode != "values":
+            return list(
+                self.stream(
+                    input,
+                    config,
+                    context=context,
+                    stream_mode=stream_mode,
+                    output_keys=output_keys,
+                    interrupt_before=interrupt_before,
+                    interrupt_after=interrupt_after,
+                    durability=durability,
+                    on_conflict=on_conflict,
+                )
+            )
+        options = self._options(config, context, interrupt_before, interrupt_after, durability)
+        output = self._output(output_keys)
+        last = LastStream(output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        for _ in self._run(options, last, on_conflict).steps(input):
+            pass
+        return last.result()
+
+    def stream(
+        self,
+        input: Any,
+        config: RunnableConfig | Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: Durability | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        on_conflict: str = "raise",
+    ) -> Iterator[Any]:
+        """Run the graph and yield what happens: payloads in one mode, `(mode, payload)` in a list of modes.
+
+        Modes: `values`, `updates` (the default), `checkpoints`, `tasks`, `debug`, `custom`. Closing the iterator early
+        stops the run between two steps; it can be gone on with.
+        """
+        if subgraphs:
+            raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
+        modes, single = _modes(stream_mode, debug=self.debug if debug is None else debug)
+        options = self._options(config, context, interrupt_before, interrupt_after, durability)
+        output = self._output(output_keys)
+        stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        chunks = stream.chunks
+        for _ in self._run(options, stream, on_conflict).steps(input):
+            while chunks:
+                chunk: Chunk = chunks.popleft()
+                yield chunk[1] if single else chunk
+        while chunks:
+            chunk = chunks.popleft()
+            yield chunk[1] if single else chunk
+
+    # The thread's state
+
+    def get_state(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        *,
+        subgraphs: bool = False,
+        fold: str = "recorded",
+    ) -> StateSnapshot:
+        """Return a thread's state: as it stands now, or as a record of the checkpoint that `config` names.
+
+        `fold="reducers"` runs this graph's own reducers over the recorded writes instead of reading what was recorded,
+        and raises `ReducerDrift` where the two differ. Raises `CheckpointNotFound`, `MissingThreadId`.
+        """
+        persistence = self._needed("get_state")
+        if subgraphs:
+            raise NotSupportedYet("get_state(subgraphs=True): graphs inside graphs come with the complete runtime")
+        config = merge_configs(self.config, config)
+        if fold == "recorded":
+            return persistence.get_state(config, self._rules)
+        if fold != "reducers":
+            raise ValueError(f'fold is "recorded" or "reducers", not {fold!r}')
+        from .refold import refolded_state
+
+        return refolded_state(persistence, self._rules, config)
+
+    def get_state_history(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        *,
+        filter: Mapping[str, Any] | None = None,
+        before: RunnableConfig | Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StateSnapshot]:
+        """Yield a thread's checkpoints, newest first by their place in the log; lazily.
+
+        `filter`: metadata that must be equal. `before`: only what was committed before that checkpoint.
+        """
+        persistence = self._needed("get_state_history")
+        return persistence.history(
+            merge_configs(self.config, config), filter=filter, before=before, limit=limit
+        )
+
+    def update_state(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+    ) -> RunnableConfig:
+        """Write to a thread's state as if a node had, and return the config of the checkpoint that this makes.
+
+        Without `as_node` it is the node that wrote last. Raises `InvalidUpdateError`, `ConflictError`.
+        """
+        return self.bulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
+
+    def bulk_update_state(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        supersteps: Sequence[Sequence[StateUpdate]],
+    ) -> RunnableConfig:
+        """Make several supersteps of updates, each a checkpoint; several updates in one need `as_node`."""
+        persistence = self._needed("update_state")
+        return edit(
+            persistence, self._rules, self._ids, merge_configs(self.config, config), supersteps, store=self.store
+        )
+
+    def with_config(self, config: RunnableConfig | Mapping[str, Any]) -> CompiledStateGraph:
+        """Return the same graph with a config that every call begins from."""
+        return CompiledStateGraph(
+            self.spec,
+            builder=self.builder,
+            checkpointer=self.checkpointer,
+            store=self.store,
+            debug=self.debug,
+            config=merge_configs(self.config, config),
+        )
+
+    def get_name(self) -> str:
+        """Return the graph's name."""
+        return self.name
+
+    # Parts
+
+    def _needed(self, what: str) -> Persistence:
+        if self._persistence is None:
+            raise CheckpointerRequired(
+                f"No checkpointer set: {what} needs one. Compile with checkpointer=EventLog(path)."
+            )
+        return self._persistence
+
+    def _run(self, options: Options, stream: Stream, on_conflict: str) -> Run:
+        if on_conflict not in ("raise", "fork"):
+            raise ValueError(f'on_conflict is "raise" or "fork", not {on_conflict!r}')
+        return Run(
+            self._rules,
+            self._persistence,
+            self._clock,
+            self._ids,
+            options,
+            stream,
+            forks_on_conflict=on_conflict == "fork",
+        )
+
+    def _options(
+        self,
+        config: Mapping[str, Any] | None,
+        context: Any,
+        interrupt_before: Sequence[str] | str | None,
+        interrupt_after: Sequence[str] | str | None,
+        durability: str | None,
+    ) -> Options:
+        durability = durability or "async"
+        if durability not in _DURABILITIES:
+            raise ValueError(f"durability is one of {', '.join(_DURABILITIES)}, not {durability!r}")
+        return Options(
+            merge_configs(self.config, config),
+            self.spec.coerce_context(context),
+            self.store,
+            durability,
+            self.spec.interrupt_before if interrupt_before is None else interrupt_before,
+            self.spec.interrupt_after if interrupt_after is None else interrupt_after,
+        )
+
+    def _output(self, output_keys: str | Sequence[str] | None) -> tuple[str, ...] | str:
+        if output_keys is None:
+            return self.spec.output_channels
+        return output_keys if isinstance(output_keys, str) else tuple(output_keys)
+
+
+def _modes(stream_mode: str | Sequence[str] | None, *, debug: bool) -> tuple[tuple[str, ...], bool]:
+    if stream_mode is None:
+        return (("debug",) if debug else ("updates",)), True
+    modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
+    for mode in modes:
+        if mode == "messages":
+            raise NotSupportedYet('stream_mode="messages" comes with the complete runtime')
+        if mode not in _MODES:
+            raise ValueError(f"stream_mode is one of {', '.join(sorted(_MODES))}, not {mode!r}")
+    return modes, isinstance(stream_mode, str)
+
+
+def _persistence(checkpointer: Any, spec: GraphSpec) -> Persistence | None:
+    if checkpointer is None or checkpointer is False:
+        return None
+    if isinstance(checkpointer, EventLog):
+        return Persistence(checkpointer, spec)
+    log = getattr(checkpointer, "log", None)
+    if isinstance(log, EventLog):
+        serializer = getattr(checkpointer, "serializer", None)
+        return Persistence(log, spec, serializer=serializer if isinstance(serializer, Serializer) else None)
+    raise TypeError(
+        f"checkpointer must be an EventLog, an EventLogSaver or an InMemorySaver, not {type(checkpointer).__name__}"
+    )

@@ -1,0 +1,64 @@
+"""Drives a loop with threads: one task runs on the caller's thread, several side by side in a pool.
+
+The loop itself does no I/O and knows no threads; another driver may run it on an event loop.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from ..projections.fold import Cells
+from .loop import Loop
+from .tasks import Task, execute
+
+
+def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
+    """Run supersteps until the loop is done, paused or failed; yields whenever there may be something to show.
+
+    What tasks raise is on the loop (`failure`), not raised here; a `KeyboardInterrupt` goes through.
+    """
+    while loop.tick():
+        yield
+        todo = [task for task in loop.tasks if not task.done]
+        if len(todo) == 1:
+            _run(loop, todo[0], loop.visible_cells())
+            loop.on_task_done(todo[0])
+            yield
+        elif todo:
+            for _ in _side_by_side(loop, todo, max_concurrency):
+                yield
+        if not loop.close():
+            return
+        yield
+
+
+def _run(loop: Loop, task: Task, cells: Cells) -> None:
+    assert loop.state is not None
+    execute(task, cells, loop.spec.channels, loop.state.id, strict=loop.strict)
+
+
+def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> Iterator[None]:
+    """Run tasks in a pool. After the first failure none is started; those that run are waited for and kept."""
+    cells = loop.visible_cells()
+    with ThreadPoolExecutor(max_concurrency or min(32, len(tasks)), thread_name_prefix="lithograph") as pool:
+        futures: dict[Future[None], Task] = {
+            pool.submit(contextvars.copy_context().run, _run, loop, task, cells): task for task in tasks
+        }
+        waiting = set(futures)
+        try:
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda future: tasks.index(futures[future])):
+                    if future.cancelled():
+                        continue
+                    future.result()
+                    loop.on_task_done(futures[future])
+                    if futures[future].error is not None:
+                        for other in waiting:
+                            other.cancel()
+                yield
+        finally:
+            for future in waiting:
+                future.cancel()

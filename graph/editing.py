@@ -1,0 +1,117 @@
+"""Editing a thread by hand, step by step, under its version: the calls behind `update_state`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ..eventlog.clock import CheckpointIds
+from ..eventlog.events import ChannelResult, RunEnded, RunStarted
+from ..projections.fold import fold_step
+from ..projections.reader import threads_of
+from ..projections.snapshot import config_of
+from ..projections.types import RunnableConfig, StateUpdate
+from .config import configurable
+from .journal import Journal
+from .loop import Loop
+from .persistence import OpenThread, Persistence
+from .rules import Rules
+from .run import actor_of, run_metadata
+from .run_writer import RunWriter
+from .stream import Stream
+from .tasks import RunScope
+from .update import apply_updates
+
+
+def edit(
+    persistence: Persistence,
+    rules: Rules,
+    ids: CheckpointIds,
+    config: RunnableConfig,
+    supersteps: Sequence[Sequence[StateUpdate]],
+    *,
+    store: Any,
+) -> RunnableConfig:
+    """Make each superstep of updates a checkpoint and return the last one's config. All of them, or none."""
+    if not supersteps:
+        raise ValueError("No supersteps provided")
+    if any(not updates for updates in supersteps):
+        raise ValueError("No updates provided")
+    log = persistence.log
+    actor, reason = actor_of(config)
+    log.demand_actor("manual edit", actor=actor)
+    persistence.register_graph()
+    thread = persistence.open(config)
+    asked = configurable(config)
+    place = thread.find(asked["checkpoint_id"]) if asked.get("checkpoint_id") and thread.thread.version else None
+    place = place or thread.head(asked.get("checkpoint_ns", ""))
+    run = log.clock.random(16)
+    # Durability `exit`: everything in one append, so the edit is there as a whole or not at all.
+    writer = RunWriter(
+        log, thread.name, thread.thread.version, run, durability="exit", actor=actor, reason=reason
+    )
+    journal = Journal(
+        log,
+        thread.thread.copy(),
+        thread.values,
+        writer,
+        run=run,
+        scope_key=log.scope_key(log.scope_of(thread.name)),
+    )
+    loop = _loop(rules, ids, thread, journal, config, store)
+    state = place.state if place is not None else None
+    loop.base = loop.state = state
+    loop.cells = state.cells if state is not None else {}
+    loop.step = state.step + 1 if state is not None else 0
+    trigger = RunStarted(loop.graph, state.id if state else None, "update", "sync", loop.metadata)
+    journal.append([trigger], loop.now_us())
+    for number, updates in enumerate(supersteps):
+        _with_first_values(loop)
+        writes = place.writes if place is not None and number == 0 else {}
+        apply_updates(loop, [StateUpdate(*update) for update in updates], writes)
+    assert loop.state is not None
+    journal.append([RunEnded("finished", loop.state.id)], loop.now_us())
+    writer.drain()
+    journal.publish(threads_of(log))
+    return cast("RunnableConfig", config_of(thread.id, loop.state.namespace, loop.state.id))
+
+
+def _loop(
+    rules: Rules,
+    ids: CheckpointIds,
+    thread: OpenThread,
+    journal: Journal,
+    config: Mapping[str, Any],
+    store: Any,
+) -> Loop:
+    now_us = thread.log.clock.now_us
+    shown = rules.spec.stream_channels
+    stream = Stream((), output=rules.spec.output_channels, shown=shown, now_us=now_us)
+    scope = RunScope(
+        cast("RunnableConfig", config),
+        context=None,
+        store=store,
+        writer=stream.custom,
+        thread_id=thread.id,
+        run_id=None,
+        namespace="",
+    )
+    return Loop(
+        rules,
+        thread.values,
+        scope,
+        stream,
+        journal=journal,
+        commits=True,
+        new_id=ids.next,
+        now_us=now_us,
+        metadata=run_metadata(config, thread.values),
+    )
+
+
+def _with_first_values(loop: Loop) -> None:
+    """Give channels that hold nothing yet their first value, recorded with the next checkpoint."""
+    loop.ahead = loop.rules.initial_results(loop.cells, loop.values)
+    if loop.ahead:
+        first = [ChannelResult(*change, b"") for change in loop.ahead]
+        loop.cells = fold_step(loop.cells, first, {}, loop.values)

@@ -1,0 +1,65 @@
+"""`Journal`: what a running loop records, kept in step with the thread that readers will fold.
+
+Every event the loop makes goes to the writer and, at once, into the run's own copy of the thread, by the same `feed`
+that readers use. Without a log there is nothing to record and nothing to read: the loop then has no journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..eventlog.events import CheckpointCommitted, Event
+from ..eventlog.log import EventLog
+from ..projections.cells import Values
+from ..projections.digests import channel_key
+from ..projections.reader import StreamPast, Threads
+from ..projections.state import CheckpointState
+from ..projections.thread import Thread
+from .run_writer import RunWriter
+
+
+class Journal:
+    """One run's record: its writer, its thread, and the keys of its digests."""
+
+    def __init__(
+        self, log: EventLog, thread: Thread, values: Values, writer: RunWriter, *, run: bytes, scope_key: bytes
+    ) -> None:
+        self.thread = thread
+        self.run = run
+        self.writer = writer
+        self._values = values
+        self._past = StreamPast(log, thread.stream, values, thread)
+        self._scope_key = scope_key
+        self._keys: dict[tuple[str, str], bytes] = {}
+
+    @property
+    def next_version(self) -> int:
+        """The stream version that the next event will have."""
+        return self.writer.version + 1
+
+    def append(self, events: Sequence[Event], time_us: int, state: CheckpointState | None = None) -> int:
+        """Record events in order; `state` is that of the commit among them. Returns the first one's version."""
+        first = self.writer.append(events, time_us)
+        for version, event in enumerate(events, first):
+            self.thread.feed(
+                event,
+                version=version,
+                time_us=time_us,
+                run=self.run,
+                values=self._values,
+                past=self._past,
+                state=state if isinstance(event, CheckpointCommitted) else None,
+            )
+        return first
+
+    def digest_key(self, namespace: str, channel: str) -> bytes:
+        """Return the key of a channel's running digest."""
+        place = (namespace, channel)
+        key = self._keys.get(place)
+        if key is None:
+            key = self._keys[place] = channel_key(self._scope_key, namespace, channel)
+        return key
+
+    def publish(self, threads: Threads) -> None:
+        """Let readers of this process begin where the run ended. Only after everything is durable."""
+        threads.publish(self.thread)

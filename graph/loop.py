@@ -1,0 +1,596 @@
+"""The superstep loop, as a state machine without I/O of its own: plan, run tasks, take outcomes, close, record.
+
+A driver calls `tick`, runs `tasks` in any way it likes (threads, an event loop, by hand), reports each with
+`on_task_done`, and calls `close`. How a run begins (input, answer, replay) is in `begin`; what a step means in
+`rules`. A write is encoded once and decoded once, here, and everything after that uses the decoded value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..eventlog.clock import id_text
+from ..eventlog.errors import ValueEncodingError
+from ..eventlog.events import (
+    ChannelResult,
+    ChannelWritten,
+    CheckpointCommitted,
+    Event,
+    OpenStep,
+    PlannedTask,
+    ResultOp,
+    RunEnded,
+    StepRefused,
+)
+from ..eventlog.record import NO_ID
+from ..eventlog.serde import describe_error
+from ..projections.cells import Values, Written
+from ..projections.digests import digest_after
+from ..projections.fold import Cells, fold_step
+from ..projections.snapshot import config_of, statuses, values_of
+from ..projections.state import CheckpointState, Inputs, seen_after, state_after, versions_after
+from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
+from .at_exit import exit_commit
+from .errors import GraphRecursionError, NodeNotFound
+from .journal import Journal
+from .message_ids import with_message_ids
+from .rules import PUSH, Closed, Finished, Rules, StepRefusal, path_text
+from .stream import Stream
+from .tasks import RunScope, Task, note, task_input
+
+EVERY_CHANNEL = "*"
+"""Under `__interrupt__` in the versions seen: every channel, up to a version."""
+_NONE_STORED = b"\xc0"
+
+Change = tuple[str, int, Any]
+
+
+class Loop:
+    """One run of a graph on one namespace of a thread. Made and begun by `begin`."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        values: Values,
+        run: RunScope,
+        stream: Stream,
+        *,
+        journal: Journal | None,
+        commits: bool,
+        new_id: Callable[[int], bytes],
+        now_us: Callable[[], int],
+        interrupt_before: Sequence[str] | str = (),
+        interrupt_after: Sequence[str] | str = (),
+        metadata: bytes | None = None,
+    ) -> None:
+        self.rules = rules
+        self.spec = rules.spec
+        self.values = values
+        self.run = run
+        self.stream = stream
+        self.journal = journal
+        self.commits = commits
+        """False: no checkpoint is recorded before the run ends (durability `exit`)."""
+        self.new_id = new_id
+        self.now_us = now_us
+        self.interrupt_before = interrupt_before
+        self.interrupt_after = interrupt_after
+        self.metadata = metadata
+        self.strict = values if self.spec.strict and not values.plain else None
+        self.graph = self.spec.digest()
+        self.base: CheckpointState | None = None
+        """The last recorded checkpoint before this run."""
+        self.state: CheckpointState | None = None
+        """The checkpoint that the present step belongs to."""
+        self.cells: Cells = {}
+        """The channels of the present step: the state's, and what a command wrote ahead of it."""
+        self.untracked: Cells = {}
+        self.ahead: list[Change] = []
+        """Results that the next commit carries beside its own: first values, a command's writes."""
+        self.ahead_version = 0
+        self.passed_interrupts: int | None = None
+        """Channels up to this version do not stop at a static breakpoint again."""
+        self.reruns = False
+        """Whether finished tasks of the first step run again."""
+        self.step = -1
+        self.stop = 0
+        self.limit = 0
+        self.tasks: list[Task] = []
+        self.status = "pending"
+        self.failure: BaseException | None = None
+        self._held: list[Event] = []
+        self._versions: dict[bytes, int] = {}
+        self._single = False
+        self._restored_events: dict[bytes, list[int]] = {}
+
+    def limit_steps(self, *, fresh: bool) -> None:
+        """Allow `limit` supersteps of nodes from here; an input's own two steps do not count."""
+        self.stop = self.step + self.limit + (1 if fresh else -1)
+
+    # Planning
+
+    def tick(self) -> bool:
+        """Prepare the next superstep; False when there is none: see `status`."""
+        assert self.state is not None
+        self.tasks = []
+        if self.step > self.stop:
+            self._show_checkpoint(self.state.tasks)
+            self.status = "out_of_steps"
+            self.failure = GraphRecursionError(
+                f"Recursion limit of {self.limit} reached without hitting a stop condition. You can increase the "
+                "limit by setting the `recursion_limit` config key; invoke(None) goes on from here.\nFor "
+                "troubleshooting, visit: "
+                "https://docs.langchain.com/oss/python/langgraph/errors/GRAPH_RECURSION_LIMIT"
+            )
+            return False
+        planned = self.planned()
+        self._show_checkpoint(planned)
+        if not planned:
+            self.status = "done"
+            return False
+        cells = self.visible_cells()
+        self.tasks = [self._task(task, cells) for task in run_order(planned)]
+        if not self.reruns:
+            self._restore()
+        if self._stops_at(self.interrupt_before):
+            self.status = "interrupt_before"
+            return False
+        for task in self.tasks:
+            self.stream.task_started(task, self.step, self.run.config.get("metadata", {}))
+        for task in self.tasks:
+            if task.restored:
+                self.stream.task_finished(task, self.step, restored=True)
+        self._single = len(self.tasks) == 1
+        return True
+
+    def planned(self) -> tuple[PlannedTask, ...]:
+        """Return the tasks of the present step: those recorded, and what a command added."""
+        assert self.state is not None
+        planned = self.state.tasks
+        if self.ahead_version:
+            known = {task.id for task in planned}
+            planned += tuple(task for task in self._plan_now() if task.id not in known)
+        return planned
+
+    def visible_cells(self) -> Cells:
+        """Return the channels that nodes of the present step read."""
+        return {**self.cells, **self.untracked} if self.untracked else self.cells
+
+    def _plan_now(self) -> tuple[PlannedTask, ...]:
+        state = self.state
+        assert state is not None
+        versions = {
+            **state.versions,
+            **{name: self.ahead_version for name, op, _data in self.ahead if op != ResultOp.INITIAL},
+        }
+        return self.rules.plan(
+            self.cells,
+            versions,
+            state.seen,
+            checkpoint=state.id,
+            namespace=state.namespace,
+            step=state.step + 1,
+        )
+
+    def _task(self, planned: PlannedTask, cells: Cells) -> Task:
+        name = self.spec.aliases.get(planned.name, planned.name)
+        node = self.spec.nodes.get(name)
+        if node is None:
+            raise NodeNotFound(
+                f"Thread {self.run.thread_id!r} has pending work for the node {planned.name!r}, which this graph does "
+                "not have. Add the node, or map the old name with compile(aliases={old: new})."
+            )
+        task = Task(planned, node, self.run, self.step)
+        task.input = task_input(task, cells)
+        return task
+
+    def _restore(self) -> None:
+        """Give tasks what the log has of them: writes of those that finished, answers of those that asked."""
+        journal, state = self.journal, self.state
+        if journal is None or state is None:
+            return
+        open_writes = journal.thread.open.get(state.id)
+        if not open_writes:
+            return
+        known = statuses(open_writes, self.values)
+        for task in self.tasks:
+            status = known.get(task.planned.id)
+            if status is None:
+                continue
+            task.answers = list(status.answers)
+            task.given = len(task.answers)
+            if status.finished:
+                task.restored = True
+                task.written = [
+                    (channel, Written(data, (event.checkpoint, event.path, channel, place), self.values.decode))
+                    for place, (channel, data, event) in enumerate(status.output)
+                    if data is not None
+                ] + self._input_writes(status.output, state.inputs)
+        for version, event in open_writes.items():
+            if any(channel not in (INTERRUPT, RESUME, ERROR) for channel, _data in event.writes):
+                self._restored_events.setdefault(event.task, []).append(version)
+
+    def _input_writes(
+        self, output: Iterable[tuple[str, Any, ChannelWritten]], inputs: Inputs
+    ) -> list[tuple[str, Written]]:
+        return [
+            (channel, Written(inputs[channel], (event.checkpoint, event.path, channel, 0), self.values.decode))
+            for channel, data, event in output
+            if data is None
+        ]
+
+    def _stops_at(self, nodes: Sequence[str] | str) -> bool:
+        if not nodes:
+            return False
+        assert self.state is not None
+        seen = self.passed_interrupts
+        if seen is None:
+            seen = self.state.seen.get(INTERRUPT, {}).get(EVERY_CHANNEL, 0)
+        if all(version <= seen for version in self.state.versions.values()):
+            return False
+        return any(not task.node.hidden if nodes == "*" else task.planned.name in nodes for task in self.tasks)
+
+    # Outcomes
+
+    def on_task_done(self, task: Task) -> None:
+        """Take a task's outcome: store it, show it. A value that cannot be stored makes the task fail."""
+        if task.writes is not None:
+            try:
+                stored = self._store(task)
+            except ValueEncodingError as error:
+                error.add_note(f"The value was written by the node {task.planned.name!r}.")
+                note(error, task)
+                task.writes, task.written, task.error = None, [], error
+            else:
+                self._record_task(task, stored)
+                self.stream.task_finished(task, self.step)
+                return
+        if task.error is not None:
+            self._record_task(task, [(ERROR, self._stored_error(task.error))])
+            self.stream.task_failed(task, self.step)
+            return
+        stored: list[tuple[str, Any]] = [(INTERRUPT, self._encoded(list(task.interrupts)))]
+        if len(task.answers) > task.given:
+            stored.append((RESUME, self._encoded(task.answers)))
+        self._record_task(task, stored)
+        self.stream.interrupted(task.interrupts, self.output_values)
+        self.stream.task_paused(task, self.step)
+
+    def _store(self, task: Task) -> list[tuple[str, Any]]:
+        """Encode a task's writes, keep what comes back decoded, and return what is recorded."""
+        assert self.state is not None and task.writes is not None
+        values, planned, channels = self.values, task.planned, self.spec.channels
+        inputs = self.state.inputs if planned.name == START else {}
+        stored: list[tuple[str, Any]] = []
+        for place, (channel, value) in enumerate(task.writes):
+            origin = (self.state.id, planned.path, channel, place)
+            if values.plain or channel in self.rules.untracked:
+                task.written.append((channel, Written(value, origin, _same, value)))
+                continue
+            if value is None:
+                data: Any = _NONE_STORED
+                decoded = None
+            elif channel in inputs:
+                data = inputs[channel]
+                decoded = values.decode(data)
+            else:
+                data = values.encode(with_message_ids(channels.get(channel), value, origin))
+                decoded = values.decode(data)
+            task.written.append((channel, Written(data, origin, values.decode, decoded)))
+            stored.append((channel, None if channel in inputs and value is not None else data))
+        return stored or [(NO_WRITES, _NONE_STORED)]
+
+    def _record_task(self, task: Task, stored: list[tuple[str, Any]]) -> None:
+        if self.journal is None:
+            return
+        assert self.state is not None
+        planned = task.planned
+        event = ChannelWritten(
+            self.state.id, self.state.namespace, planned.id, planned.name, planned.path, tuple(stored)
+        )
+        if self._single:
+            # A superstep of one task is one append: its writes wait for its checkpoint.
+            self._versions[planned.id] = self.journal.next_version + len(self._held)
+            self._held.append(event)
+        else:
+            self._versions[planned.id] = self.journal.append([event], self.now_us())
+            if self.commits:
+                self.journal.writer.step_done()
+
+    def _stored_error(self, error: BaseException) -> Any:
+        return self._encoded(list(describe_error(error)))
+
+    def _encoded(self, value: Any) -> Any:
+        return self.values.encode(value)
+
+    # Closing
+
+    def close(self) -> bool:
+        """Close the superstep: fold its writes and record the checkpoint. False when it was refused or paused."""
+        failed = next((task for task in self.tasks if task.error is not None), None)
+        if failed is not None:
+            self.status, self.failure = "failed", failed.error
+            return False
+        if any(not task.done for task in self.tasks):
+            self.status = "interrupted"
+            return False
+        assert self.state is not None
+        try:
+            closed = self._closed(self.tasks)
+        except StepRefusal as refusal:
+            self._refuse(refusal)
+            return False
+        updated = closed.updated
+        self.commit("loop", closed, self._applied(), {}, step=self.step)
+        if not updated.isdisjoint(self.stream.output_keys):
+            self.stream.values(self.output_values)
+        if self._stops_at(self.interrupt_after):
+            self._show_checkpoint(self.state.tasks)
+            self.status = "interrupt_after"
+            return False
+        self.reruns = False
+        self.passed_interrupts = None
+        if self.journal is not None and self.state.tasks:
+            self.journal.writer.step_done()
+        return True
+
+    def _closed(self, tasks: Sequence[Task]) -> Closed:
+        assert self.state is not None
+        finished = [
+            Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written) for task in tasks
+        ]
+        versions = self.state.versions
+        if self.ahead_version:
+            versions = {**versions, EVERY_CHANNEL: self.ahead_version}
+        return self.rules.close(self.cells, self.untracked, versions, finished, self.values)
+
+    def _applied(self) -> tuple[int, ...]:
+        if self.journal is None:
+            return ()
+        order = sorted(self.tasks, key=_apply_order) if len(self.tasks) > 1 else self.tasks
+        versions: list[int] = []
+        for task in order:
+            restored = self._restored_events.get(task.planned.id) if task.restored else None
+            versions += restored or [self._versions[task.planned.id]]
+        return tuple(versions)
+
+    def commit(
+        self,
+        source: str,
+        closed: Closed,
+        applied: tuple[int, ...],
+        inputs: Inputs,
+        *,
+        step: int,
+        sibling_of: CheckpointState | None = None,
+    ) -> CheckpointState:
+        """Make the next checkpoint, record it with what was held back, and go on to its step."""
+        base, journal = self.state, self.journal
+        namespace = self.run.namespace
+        parent = base.id if base is not None else None
+        if sibling_of is not None:
+            parent = sibling_of.parent
+        time_us = self.now_us()
+        id_ = self.new_id(step)
+        results = self._results(closed)
+        seen = closed.seen
+        if self.passed_interrupts is not None:
+            seen = (*seen, (INTERRUPT, ((EVERY_CHANNEL, self.passed_interrupts),)))
+        version = max(closed.version, self.ahead_version)
+        versions = versions_after(base, results, closed.consumed, version)
+        seen_now = seen_after(base, seen)
+        tasks = self.rules.plan(
+            {**closed.cells, **closed.untracked} if closed.untracked else closed.cells,
+            versions,
+            seen_now,
+            checkpoint=id_,
+            namespace=namespace,
+            step=step + 1,
+            updated=None if source == "fork" else closed.updated,
+        )
+        event = CheckpointCommitted(
+            id_,
+            parent,
+            0 if base is None else base.version,
+            namespace,
+            step,
+            source,
+            self.metadata,
+            {},
+            self.graph,
+            tasks,
+            applied,
+            tuple(results),
+            version,
+            closed.consumed,
+            seen,
+            tuple(sorted(closed.updated)),
+        )
+        place = journal.next_version + len(self._held) if journal is not None else 0
+        state = state_after(
+            base,
+            event,
+            closed.cells,
+            inputs,
+            version=place,
+            time_us=time_us,
+            run=NO_ID if journal is None else journal.run,
+            versions=versions,
+            seen=seen_now,
+        )
+        if journal is not None:
+            if self.commits:
+                journal.append([*self._held, event], time_us, state)
+                self._held = []
+            elif self._held:
+                journal.append(self._held, time_us)
+                self._held = []
+        self._go_to(state, closed)
+        return state
+
+    def _go_to(self, state: CheckpointState, closed: Closed) -> None:
+        self.state = state
+        self.cells = state.cells
+        self.untracked = closed.untracked
+        self.ahead, self.ahead_version = [], 0
+        self.step = state.step + 1
+        self._versions, self._restored_events = {}, {}
+
+    def _results(self, closed: Closed) -> list[ChannelResult]:
+        """Return a close's results as they are recorded: behind what came ahead of it, with digests."""
+        changes = [*self.ahead, *closed.results]
+        journal = self.journal
+        if journal is None:
+            return [ChannelResult(*change, b"") for change in changes]
+        before: Cells = self.state.cells if self.state is not None else {}
+        last = {change[0]: place for place, change in enumerate(changes)}
+        results: list[ChannelResult] = []
+        for place, (channel, op, data) in enumerate(changes):
+            digest = b""
+            new = closed.cells.get(channel)
+            if new is not None and last[channel] == place and channel in self.rules.state_keys:
+                old = before.get(channel)
+                stored = closed.writes[channel][-1].data if op == ResultOp.LAST else data
+                digest = digest_after(
+                    journal.digest_key(self.run.namespace, channel),
+                    op,
+                    stored,
+                    old,
+                    b"" if old is None else old.digest,
+                    new,
+                    self.values,
+                )
+            results.append(ChannelResult(channel, op, data, digest))
+        return results
+
+    def _refuse(self, refusal: StepRefusal) -> None:
+        """Record that the step cannot be folded: the writes at fault are void, the thread stays where it is."""
+        self.status, self.failure = "failed", refusal.error
+        voided = tuple(
+            task.planned.id
+            for task in self.tasks
+            if any(channel == refusal.channel for channel, _written in task.written)
+        )
+        if self.journal is None:
+            return
+        assert self.state is not None
+        event = StepRefused(
+            self.state.id, self.state.namespace, refusal.channel, voided, describe_error(refusal.error)
+        )
+        self.journal.append([*self._held, event], self.now_us())
+        self._held = []
+
+    # Ending
+
+    def paused_values(self) -> None:
+        """Show the state with what finished siblings wrote, when a step pauses."""
+        finished = [task for task in self.tasks if task.done]
+        if not finished:
+            return
+        try:
+            closed = self._closed(finished)
+        except StepRefusal:
+            # The step closes, or is refused, when its last task is done; not now.
+            return
+        self.cells, self.untracked = closed.cells, closed.untracked
+        if not closed.updated.isdisjoint(self.stream.output_keys):
+            self.stream.values(self.output_values)
+
+    def end(self, outcome: str) -> None:
+        """Record how the run ended, and what the finished tasks of an open step amount to."""
+        journal = self.journal
+        if journal is None:
+            return
+        steps = self._open_steps() if outcome != "finished" else ()
+        checkpoint = self.state.id if self.state is not None else None
+        if not self.commits:
+            self._commit_at_exit()
+        journal.append([*self._held, RunEnded(outcome, checkpoint, steps)], self.now_us())
+        self._held = []
+
+    def _open_steps(self) -> tuple[OpenStep, ...]:
+        state = self.state
+        finished = [task for task in self.tasks if task.done and task.planned.id in self._all_versions()]
+        if state is None or (not finished and not self.ahead_version):
+            return ()
+        cells = self.cells
+        self.cells = state.cells if not self.ahead else self._cells_ahead()
+        try:
+            closed = self._closed(finished) if finished else None
+        except StepRefusal:
+            return ()
+        finally:
+            self.cells = cells
+        applied: list[int] = []
+        for task in sorted(finished, key=_apply_order):
+            applied += self._all_versions()[task.planned.id]
+        changes = [*self.ahead, *(closed.results if closed is not None else ())]
+        results = tuple(ChannelResult(*change, b"") for change in changes)
+        return (OpenStep(state.namespace, state.id, tuple(applied), results),)
+
+    def _cells_ahead(self) -> Cells:
+        assert self.state is not None
+        return fold_step(
+            self.state.cells, [ChannelResult(*change, b"") for change in self.ahead], {}, self.values
+        )
+
+    def _all_versions(self) -> dict[bytes, list[int]]:
+        return {**self._restored_events, **{task: [version] for task, version in self._versions.items()}}
+
+    def _commit_at_exit(self) -> None:
+        """Record the run's last checkpoint as one step from the state before the run."""
+        state, journal = self.state, self.journal
+        assert journal is not None
+        if state is None or state is self.base:
+            return
+        held, self._held = self._held, []
+        if held:
+            journal.append(held, self.now_us())
+        event, final = exit_commit(self, state)
+        journal.append([event], state.time_us, final)
+
+    # What callers see
+
+    def output_values(self) -> Any:
+        """Return the values of the output keys, as they are now."""
+        return values_of(self.visible_cells(), self.stream.output)
+
+    def _show_checkpoint(self, planned: tuple[PlannedTask, ...]) -> None:
+        if self.journal is None or not self.stream.wants_checkpoints:
+            return
+        self.stream.checkpoint(self.step - 1, lambda: self._checkpoint_payload(planned))
+
+    def _checkpoint_payload(self, planned: tuple[PlannedTask, ...]) -> dict[str, Any]:
+        state = self.state
+        assert state is not None and self.run.thread_id is not None
+        own = self.run.config.get("configurable", {})
+        config = {"configurable": {**own, **config_of(self.run.thread_id, state.namespace, state.id)["configurable"]}}
+        parent = None
+        if state.parent is not None:
+            parent_config = config_of(self.run.thread_id, state.namespace, state.parent)
+            parent = {"configurable": {**own, **parent_config["configurable"]}}
+        return {
+            "config": config,
+            "parent_config": parent,
+            "values": values_of(self.visible_cells(), self.spec.stream_channels),
+            "metadata": {"source": state.source, "step": state.step, "parents": {}},
+            "next": [task.name for task in run_order(planned)],
+            "tasks": [
+                {"id": id_text(task.id), "name": task.name, "interrupts": (), "state": None}
+                for task in run_order(planned)
+            ],
+        }
+
+
+def run_order(planned: Iterable[PlannedTask]) -> list[PlannedTask]:
+    """Return tasks in the order in which they start: sends by index, then nodes by name."""
+    return sorted(planned, key=lambda task: (task.path[0] != PUSH, "" if task.path[0] == PUSH else task.name))
+
+
+def _apply_order(task: Task) -> str:
+    return path_text(task.planned.path)
+
+
+def _same(data: Any) -> Any:
+    return data

@@ -1,0 +1,267 @@
+"""One run from call to return: open the thread, begin, drive, end; what was recorded is durable when it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+from ..eventlog.clock import CheckpointIds, Clock, id_text
+from ..eventlog.errors import ConflictError
+from ..projections.cells import PLAIN, Values
+from ..projections.errors import CheckpointerRequired
+from ..projections.reader import threads_of
+from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
+from .begin import Start, begin
+from .config import configurable, recursion_limit_of
+from .driver import drive
+from .interrupts import is_answer_map
+from .journal import Journal
+from .loop import Loop
+from .persistence import OpenThread, Persistence
+from .rules import Rules
+from .run_writer import RunWriter
+from .stream import Stream
+from .tasks import RunScope
+
+_UNSTORED_KEYS = frozenset(
+    {
+        "thread_id",
+        "checkpoint_id",
+        "checkpoint_ns",
+        "checkpoint_map",
+        "langgraph_step",
+        "langgraph_node",
+        "langgraph_triggers",
+        "langgraph_path",
+        "langgraph_checkpoint_ns",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one run goes, beside its input."""
+
+    config: RunnableConfig
+    context: Any
+    store: Any
+    durability: str
+    interrupt_before: Sequence[str] | str
+    interrupt_after: Sequence[str] | str
+
+
+class Run:
+    """A run of a graph: made for one call."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        persistence: Persistence | None,
+        clock: Clock,
+        ids: CheckpointIds,
+        options: Options,
+        stream: Stream,
+        *,
+        forks_on_conflict: bool = False,
+    ) -> None:
+        self._rules = rules
+        self._persistence = persistence
+        self._clock = clock
+        self._ids = ids
+        self._options = options
+        self._stream = stream
+        self._forks_on_conflict = forks_on_conflict
+
+    def steps(self, given: Any) -> Iterator[None]:
+        """Run; yields between steps. Raises what made the run fail, after recording it."""
+        loop, threads_log = self._prepare(given)
+        writer = loop.journal.writer if loop.journal is not None else None
+        outcome = "stopped"
+        try:
+            yield
+            yield from drive(loop, max_concurrency=self._options.config.get("max_concurrency"))
+            outcome = _outcome(loop)
+            self._show_pause(loop)
+            yield
+        except ConflictError:
+            outcome = "lost"
+            raise
+        finally:
+            if writer is not None:
+                writer.release()
+            if outcome != "lost" and loop.journal is not None:
+                loop.end(outcome)
+                loop.journal.writer.drain()
+                loop.journal.publish(threads_of(cast("Persistence", threads_log).log))
+        yield
+        if loop.failure is not None:
+            raise loop.failure
+
+    def _prepare(self, given: Any) -> tuple[Loop, Persistence | None]:
+        options, persistence = self._options, self._persistence
+        if persistence is None:
+            if isinstance(given, Command) and cast("Command[Any]", given).resumes:
+                raise CheckpointerRequiredToResume(
+                    "Cannot use Command(resume=...) without checkpointer: compile the graph with one."
+                )
+            loop = self._loop(PLAIN, None, None, None)
+            begin(loop, Start(None, {}, False, False, options.durability, None, frozenset()), given)
+            return loop, None
+        thread = persistence.open(options.config)
+        start = self._start(thread, given)
+        persistence.register_graph()
+        run_id = _run_id(options.config, self._clock)
+        journal = self._journal(persistence, thread, run_id)
+        loop = self._loop(thread.values, journal, thread.id, start.metadata)
+        begin(loop, start, given)
+        return loop, persistence
+
+    def _start(self, thread: OpenThread, given: Any) -> Start:
+        config = self._options.config
+        asked = configurable(config)
+        checkpoint_id = asked.get("checkpoint_id")
+        head = thread.head(asked.get("checkpoint_ns", ""))
+        place = head
+        addressed = bool(checkpoint_id)
+        if checkpoint_id:
+            place = thread.find(checkpoint_id)
+        raised: frozenset[str] = frozenset()
+        if isinstance(given, Command):
+            command = cast("Command[Any]", given)
+            if command.resumes:
+                thread.log.demand_actor("resume", actor=actor_of(config)[0])
+            if is_answer_map(command.resume):
+                raised = thread.raised()
+        return Start(
+            None if place is None else place.state,
+            {} if place is None else place.writes,
+            addressed,
+            addressed and (head is None or place is None or head.state.id != place.state.id),
+            self._options.durability,
+            run_metadata(config, thread.values),
+            raised,
+        )
+
+    def _journal(self, persistence: Persistence, thread: OpenThread, run_id: bytes) -> Journal:
+        log = persistence.log
+        actor, reason = actor_of(self._options.config)
+        writer = RunWriter(
+            log,
+            thread.name,
+            thread.thread.version,
+            run_id,
+            durability=self._options.durability,
+            actor=actor,
+            reason=reason,
+        )
+        key = log.scope_key(log.scope_of(thread.name))
+        return Journal(log, thread.thread.copy(), thread.values, writer, run=run_id, scope_key=key)
+
+    def _loop(
+        self, values: Values, journal: Journal | None, thread_id: str | None, metadata: bytes | None
+    ) -> Loop:
+        options = self._options
+        scope = RunScope(
+            options.config,
+            context=options.context,
+            store=options.store,
+            writer=self._stream.custom,
+            thread_id=thread_id,
+            run_id=None if journal is None else id_text(journal.run),
+            namespace="",
+        )
+        loop = Loop(
+            self._rules,
+            values,
+            scope,
+            self._stream,
+            journal=journal,
+            commits=options.durability != "exit",
+            new_id=self._ids.next,
+            now_us=self._clock.now_us,
+            interrupt_before=options.interrupt_before,
+            interrupt_after=options.interrupt_after,
+            metadata=metadata,
+        )
+        loop.limit = recursion_limit_of(options.config)
+        return loop
+
+    def _show_pause(self, loop: Loop) -> None:
+        if loop.status == "interrupted":
+            loop.paused_values()
+        elif loop.status in ("interrupt_before", "interrupt_after"):
+            self._stream.interrupted((), None)
+
+
+class CheckpointerRequiredToResume(CheckpointerRequired, RuntimeError):
+    """An answer needs a thread to answer on, and the graph has no checkpointer."""
+
+    code = "LG514"
+
+
+class LastStream(Stream):
+    """What `invoke` returns: the last values that a stream would have shown, built once, at the end."""
+
+    def __init__(
+        self,
+        *,
+        output: tuple[str, ...] | str,
+        shown: tuple[str, ...] | str,
+        now_us: Callable[[], int],
+    ) -> None:
+        super().__init__((), output=output, shown=shown, now_us=now_us)
+        self._values: Callable[[], Any] | None = None
+        self._interrupts: list[Interrupt] = []
+
+    def values(self, values: Callable[[], Any]) -> None:
+        """Remember that there are values."""
+        self._values = values
+
+    def interrupted(self, interrupts: Sequence[Interrupt], values: Callable[[], Any] | None) -> None:
+        """Remember the questions."""
+        self._interrupts += interrupts
+        if values is not None:
+            self._values = values
+
+    def result(self) -> Any:
+        """Return the values, and the questions under `__interrupt__`."""
+        latest = None if self._values is None else self._values()
+        if not self._interrupts:
+            return latest
+        if isinstance(latest, dict):
+            return {**cast("dict[str, Any]", latest), INTERRUPT: self._interrupts}
+        return {INTERRUPT: self._interrupts}
+
+
+def actor_of(config: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return who acts and why, as `config["metadata"]` says."""
+    metadata = config.get("metadata") or {}
+    actor, reason = metadata.get("actor"), metadata.get("reason")
+    return (actor if isinstance(actor, str) else None, reason if isinstance(reason, str) else None)
+
+
+def run_metadata(config: Mapping[str, Any], values: Values) -> bytes | None:
+    """Return what a checkpoint keeps of a run's config, encoded: scalars of `metadata` and `configurable`."""
+    kept: dict[str, Any] = {}
+    for source in (config.get("configurable") or {}, config.get("metadata") or {}):
+        for key, value in source.items():
+            if key.startswith("__") or key in _UNSTORED_KEYS:
+                continue
+            if isinstance(value, str | int | float | bool):
+                kept[key] = value
+    return values.raw(kept) if kept else None
+
+
+def _run_id(config: Mapping[str, Any], clock: Clock) -> bytes:
+    given = config.get("run_id")
+    if given is None:
+        return clock.random(16)
+    return given.bytes if isinstance(given, UUID) else UUID(str(given)).bytes
+
+
+def _outcome(loop: Loop) -> str:
+    if loop.failure is not None:
+        return "stopped" if loop.status == "out_of_steps" else "failed"
+    return "finished" if loop.status == "done" else "interrupted"

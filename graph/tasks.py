@@ -1,0 +1,291 @@
+"""One task of a superstep while it runs: its input, the scope of its user code, its outcome.
+
+`execute` runs a task on the caller's thread and touches nothing but the task, so tasks of a step run side by side. What
+comes out is raw; the loop encodes it, once, on its own thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..eventlog.clock import id_text
+from ..eventlog.events import ChannelResult, PlannedTask
+from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written
+from ..projections.channels import Channel
+from ..projections.fold import Cells, fold_step
+from ..projections.types import Interrupt, RunnableConfig, Send
+from .config import current_scope
+from .errors import GraphInterrupt, UnknownKeyWarning
+from .spec import NodeSpec, Write
+from .strict import StrictChecks
+from .types import ExecutionInfo, Runtime, StreamWriter
+
+
+class RunScope:
+    """What all tasks of a run share: config, context, store, stream, and one answer that no task owns yet."""
+
+    def __init__(
+        self,
+        config: RunnableConfig,
+        *,
+        context: Any,
+        store: Any,
+        writer: StreamWriter,
+        thread_id: str | None,
+        run_id: str | None,
+        namespace: str,
+    ) -> None:
+        self.config = config
+        self.context = context
+        self.store = store
+        self.writer = writer
+        self.thread_id = thread_id
+        self.run_id = run_id
+        self.namespace = namespace
+        self._answer: Any = MISSING
+        self._lock = threading.Lock()
+        self._warned: set[tuple[str, str]] = set()
+
+    def offer(self, answer: Any) -> None:
+        """Keep an answer for the first question that nobody answered."""
+        self._answer = answer
+
+    def take_answer(self) -> Any:
+        """Return the offered answer, once, else `MISSING`."""
+        with self._lock:
+            answer, self._answer = self._answer, MISSING
+        return answer
+
+    def warn_unknown(self, node: str, keys: tuple[str, ...]) -> None:
+        """Say once a run, for each node and key, that a key was not stored."""
+        for key in keys:
+            if (node, key) not in self._warned:
+                self._warned.add((node, key))
+                warnings.warn(
+                    f"node '{node}' wrote the key {key!r}, which no channel of the graph has: routers saw it, it "
+                    "was not stored. Add it to the state's schema, or compile(strict=True) to refuse it.",
+                    UnknownKeyWarning,
+                    stacklevel=2,
+                )
+
+
+class Task:
+    """A planned task, ready to run, running or done."""
+
+    __slots__ = (
+        "_asked",
+        "answers",
+        "error",
+        "given",
+        "input",
+        "interrupts",
+        "node",
+        "planned",
+        "restored",
+        "run",
+        "step",
+        "writes",
+        "written",
+    )
+
+    def __init__(self, planned: PlannedTask, node: NodeSpec, run: RunScope, step: int) -> None:
+        self.planned = planned
+        self.node = node
+        self.run = run
+        self.step = step
+        self.input: Any = None
+        self.answers: list[Any] = []
+        """Answers to the task's questions, in their order."""
+        self.given = 0
+        """How many of the answers are on the log."""
+        self._asked = 0
+        self.writes: list[Write] | None = None
+        """What the task wrote, raw; `None` until it finished."""
+        self.written: list[tuple[str, Written]] = []
+        """What the task wrote, as stored."""
+        self.interrupts: tuple[Interrupt, ...] = ()
+        self.error: BaseException | None = None
+        self.restored = False
+        """Whether the task had finished in an earlier run."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the task's writes are there, from this run or an earlier one."""
+        return self.restored or self.writes is not None
+
+    @property
+    def namespace(self) -> str:
+        """The task's own namespace: the graph's, the node, the task."""
+        own = f"{self.planned.name}:{id_text(self.planned.id)}"
+        return f"{self.run.namespace}|{own}" if self.run.namespace else own
+
+    def next_question(self) -> int:
+        """Return the place of the question that is being asked, from 0."""
+        self._asked += 1
+        return self._asked - 1
+
+
+class TaskScope:
+    """The `NodeScope` of one task; parts are made when they are asked for."""
+
+    __slots__ = ("_config", "_runtime", "checkpoint", "task")
+
+    def __init__(self, task: Task, checkpoint: bytes) -> None:
+        self.task = task
+        self.checkpoint = checkpoint
+        self._config: RunnableConfig | None = None
+        self._runtime: Runtime[Any] | None = None
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The run's config with the task's place in it."""
+        if self._config is None:
+            task, base = self.task, self.task.run.config
+            planned, namespace = task.planned, task.namespace
+            self._config = cast(
+                "RunnableConfig",
+                {
+                    **base,
+                    "metadata": {
+                        **base.get("metadata", {}),
+                        "langgraph_step": task.step,
+                        "langgraph_node": planned.name,
+                        "langgraph_triggers": planned.triggers,
+                        "langgraph_path": planned.path,
+                        "langgraph_checkpoint_ns": namespace,
+                        **(task.node.metadata or {}),
+                    },
+                    "configurable": {**base.get("configurable", {}), "checkpoint_ns": namespace},
+                },
+            )
+        return self._config
+
+    @property
+    def runtime(self) -> Runtime[Any]:
+        """Context, store, writer and where the task runs."""
+        if self._runtime is None:
+            run = self.task.run
+            self._runtime = Runtime(
+                context=run.context,
+                store=run.store,
+                stream_writer=run.writer,
+                execution_info=ExecutionInfo(
+                    checkpoint_id=id_text(self.checkpoint),
+                    checkpoint_ns=self.task.namespace,
+                    task_id=id_text(self.task.planned.id),
+                    thread_id=run.thread_id,
+                    run_id=run.run_id,
+                ),
+            )
+        return self._runtime
+
+    @property
+    def store(self) -> Any:
+        """The store given to `compile`."""
+        return self.task.run.store
+
+    @property
+    def writer(self) -> StreamWriter:
+        """Sends a chunk to the `custom` stream."""
+        return self.task.run.writer
+
+    @property
+    def previous(self) -> Any:
+        """Nothing: only the functional API has it."""
+        return None
+
+    @property
+    def error(self) -> Any:
+        """Nothing: only error handlers have it."""
+        return None
+
+
+def task_input(task: Task, cells: Cells) -> Any:
+    """Return what a task's node is called with: its channels' values, or what was sent to it."""
+    planned, node = task.planned, task.node
+    if planned.path[0] == "__pregel_push":
+        packet = cast("Send", cells["__pregel_tasks"].value[planned.path[1]])
+        return packet.arg if node.send_read is None else node.send_read(packet.arg)
+    return node.read({key: cells[key].get() for key in node.reads if key in cells})
+
+
+def execute(
+    task: Task,
+    cells: Cells,
+    channels: Mapping[str, Channel],
+    checkpoint: bytes,
+    *,
+    strict: Values | None = None,
+) -> None:
+    """Run a task's node and routers; the outcome (writes, interrupts or error) is on the task afterwards.
+
+    `strict`: how the values that the node reads are encoded, to see that it changes none in place.
+
+    Catches what user code raises; a `KeyboardInterrupt`, `SystemExit` or foreign signal goes through.
+    """
+    scope = TaskScope(task, checkpoint)
+    token = current_scope.set(scope)
+    node = task.node
+    checks = StrictChecks(node, cells, strict) if strict is not None else None
+    try:
+        result = node.call(task.input, scope)
+        unknown = node.unknown_keys(result)
+        if checks is not None:
+            checks.inputs_unchanged()
+            checks.keys_known(unknown)
+        elif unknown:
+            task.run.warn_unknown(node.name, unknown)
+        writes = node.writes(result)
+        writes += node.edges
+        for branch in node.branches:
+            fresh = fresh_values(branch.reads, writes, cells, channels)
+            writes += branch.route(fresh, result, scope)
+        task.writes = writes
+    except GraphInterrupt as signal:
+        task.interrupts = signal.interrupts
+    except Exception as error:  # noqa: BLE001 - a node may raise anything; the loop records and raises it
+        note(error, task)
+        task.error = error
+    finally:
+        current_scope.reset(token)
+
+
+def note(error: BaseException, task: Task) -> None:
+    """Say on the error which task raised it."""
+    error.add_note(f"During task with name '{task.planned.name}' and id '{id_text(task.planned.id)}'")
+
+
+def fresh_values(
+    keys: tuple[str, ...], writes: list[Write], cells: Cells, channels: Mapping[str, Channel]
+) -> dict[str, Any]:
+    """Return the values of `keys` with a node's own writes applied: what its routers see."""
+    own: dict[str, list[Written]] = {}
+    for channel, value in writes:
+        if channel in keys:
+            own.setdefault(channel, []).append(Written(value, ((channel, len(own)),), _same, value))
+    values: dict[str, Any] = {}
+    for key in keys:
+        cell = cells.get(key)
+        if key in own:
+            cell = _fresh_cell(channels[key], cell, own[key])
+        if cell is not None and channels[key].is_available(cell):
+            values[key] = channels[key].read(cell)
+    return values
+
+
+def _fresh_cell(channel: Channel, cell: Cell | None, written: list[Written]) -> Cell | None:
+    # The state's own list must not grow here: only the closing fold may extend it.
+    if isinstance(cell, ListCell):
+        cell = Cell(cell.get())
+    change = channel.decide(cell, written, PLAIN)
+    if change is None:
+        return cell
+    table: Cells = {} if cell is None else {channel.key: cell}
+    return fold_step(table, [ChannelResult(channel.key, *change, b"")], {channel.key: written}, PLAIN).get(channel.key)
+
+
+def _same(data: Any) -> Any:
+    return data

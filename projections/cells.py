@@ -1,0 +1,220 @@
+"""What a channel holds at one checkpoint, and what a task wrote to it: values with their stored bytes.
+
+A `Cell` never changes once made, so checkpoints share cells. A `ListCell` is a prefix of a list that may go on
+growing behind it, which makes an append cost the tail only, while older checkpoints keep their shorter view.
+`Values` is how a fold encodes and decodes: through a serializer for a logged run, not at all without a log.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+from .types import Overwrite
+
+Data: TypeAlias = Any
+"""A stored value: encoded `bytes`, or a blob reference's array; in a run without a log the value itself."""
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final[Any] = _Missing()
+
+
+class Values(Protocol):
+    """How a fold turns values into what is stored, and back."""
+
+    plain: bool
+    """True without a log: values pass as they are."""
+
+    def encode(self, value: Any) -> Data:
+        """Return what is stored for `value`; raises `UnsupportedTypeError` when it would not come back exactly."""
+        ...
+
+    def decode(self, data: Data) -> Any:
+        """Return the value of stored data."""
+        ...
+
+    def raw(self, value: Any) -> bytes:
+        """Return the encoding of `value`, however large: what digests cover."""
+        ...
+
+    def encode_elements(self, value: list[Any]) -> list[bytes]:
+        """Return the encoding of each element on its own."""
+        ...
+
+
+class Plain:
+    """`Values` of a run without a log: nothing is encoded."""
+
+    plain = True
+
+    def encode(self, value: Any) -> Data:
+        """Return the value."""
+        return value
+
+    def decode(self, data: Data) -> Any:
+        """Return the value."""
+        return data
+
+    def raw(self, value: Any) -> bytes:
+        """Refuse: only a logged fold has digests."""
+        raise TypeError("a run without a log encodes nothing")
+
+    def encode_elements(self, value: list[Any]) -> list[bytes]:
+        """Refuse: only a logged fold compares encoded elements."""
+        raise TypeError("a run without a log encodes nothing")
+
+
+_COPIES: dict[type, Callable[[Any], Any]] = {list: list.copy, dict: dict.copy, set: set.copy}
+
+
+PLAIN = Plain()
+
+
+def own(value: Any) -> Any:
+    """Return `value`, or a shallow copy when it is a built-in container, so that nobody holds one of state's."""
+    copy = _COPIES.get(type(value))
+    return value if copy is None else copy(value)
+
+
+class Cell:
+    """A value that a channel holds. `value` is shared and must not be changed; what `get()` gives may be.
+
+    `digest` is the recorded running digest; empty until its commit is recorded, and for control channels.
+    """
+
+    __slots__ = ("digest", "value")
+    digest: bytes
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.digest = b""
+
+    def get(self) -> Any:
+        """Return the value, containers copied."""
+        return own(self.value)
+
+
+class LazyCell(Cell):
+    """A value that is decoded when first looked at, so that history does not pay for what nobody reads."""
+
+    __slots__ = ("_data", "_decode")
+
+    def __init__(self, data: Data, decode: Callable[[Data], Any]) -> None:
+        self._data = data
+        self._decode = decode
+        self.digest = b""
+
+    def __getattr__(self, name: str) -> Any:
+        # `value` is an empty slot until now; any other name is a mistake.
+        if name != "value":
+            raise AttributeError(name)
+        self.value = value = unwrap(self._decode(self._data))
+        return value
+
+
+class _Backing:
+    """A list that only its end may grow, and the lock under which it does."""
+
+    __slots__ = ("items", "lock")
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+        self.lock = threading.Lock()
+
+
+class ListCell(Cell):
+    """The first `length` elements of a shared, growing list. Appending costs the tail."""
+
+    __slots__ = ("_backing", "length")
+
+    def __init__(self, items: list[Any], length: int | None = None, backing: _Backing | None = None) -> None:
+        self._backing = backing or _Backing(items)
+        self.length = len(items) if length is None else length
+        self.digest = b""
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "value":
+            raise AttributeError(name)
+        return self._backing.items[: self.length]
+
+    def get(self) -> list[Any]:
+        """Return the elements as a list of the caller's own."""
+        return self._backing.items[: self.length]
+
+    def since(self, start: int) -> list[Any]:
+        """Return the elements from `start` on."""
+        return self._backing.items[start : self.length]
+
+    def extended(self, tail: Sequence[Any]) -> ListCell:
+        """Return a cell with `tail` appended; this one is unchanged."""
+        backing = self._backing
+        with backing.lock:
+            if len(backing.items) == self.length:
+                backing.items.extend(tail)
+                return ListCell(backing.items, self.length + len(tail), backing)
+        return ListCell([*backing.items[: self.length], *tail])
+
+    def extends(self, older: Cell | None) -> bool:
+        """Tell whether this cell is `older` with elements appended, by construction and not by comparison."""
+        return isinstance(older, ListCell) and older._backing is self._backing and older.length <= self.length
+
+
+def cell_of(value: Any) -> Cell:
+    """Return a cell that holds `value`, of the kind that suits it."""
+    return ListCell(value) if type(value) is list else Cell(value)
+
+
+class Written:
+    """One value that a task wrote to a channel: stored once, decoded once.
+
+    `origin` names the write for ever: (checkpoint id, task path, channel, ordinal). Ids that a reducer mints are
+    drawn from it, so a refold mints the same ones.
+    """
+
+    __slots__ = ("data", "decode", "origin", "value")
+
+    def __init__(
+        self, data: Data, origin: tuple[Any, ...], decode: Callable[[Data], Any], value: Any = MISSING
+    ) -> None:
+        self.data = data
+        self.origin = origin
+        self.decode = decode
+        if value is not MISSING:
+            self.value = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "value":
+            raise AttributeError(name)
+        self.value = value = self.decode(self.data)
+        return value
+
+    def cell(self) -> Cell:
+        """Return a cell that holds what was written, decoded when looked at."""
+        try:
+            value = object.__getattribute__(self, "value")
+        except AttributeError:
+            return LazyCell(self.data, self.decode)
+        return Cell(unwrap(value))
+
+
+def overwrite_of(value: Any) -> tuple[bool, Any]:
+    """Tell whether a written value replaces the channel's, in any of LangGraph's three spellings, and by what."""
+    if isinstance(value, Overwrite):
+        return True, value.value
+    if type(value) is dict:
+        if len(value) == 1 and "__overwrite__" in value:
+            return True, value["__overwrite__"]
+        if len(value) == 2 and value.get("type") == "__overwrite__" and "value" in value:
+            return True, value["value"]
+    return False, value
+
+
+def unwrap(value: Any) -> Any:
+    """Return what a last-value channel holds after `value` was written: an `Overwrite` object is never stored."""
+    return value.value if isinstance(value, Overwrite) else value

@@ -1,0 +1,184 @@
+"""`fold_step`: what a superstep's recorded results make of the channels. The live loop and every reader run it.
+
+A result says either *as the writes say*, by one of the pinned reducers below (what each number does is for ever),
+or holds the outcome itself: a splice, entries, a whole value. No code of a user runs here. How a live run decides
+what to record is in `channels`; what a result's digest covers is in `digests`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..eventlog.events import ChannelResult, ResultOp
+from .add_messages import merge_messages
+from .cells import Cell, ListCell, Values, Written, cell_of, overwrite_of, own
+from .ids import minted_ids
+
+Cells = dict[str, Cell]
+"""Channel name to what it holds; a channel that holds nothing is absent."""
+
+Writes = Mapping[str, Sequence[Written]]
+"""Channel name to a step's writes to it, in apply order."""
+
+class FinishedCell(Cell):
+    """What an after-finish channel holds once the run had nothing else to do."""
+
+    __slots__ = ()
+
+
+def fold_step(cells: Cells, results: Iterable[ChannelResult], writes: Writes, values: Values) -> Cells:
+    """Return the channels after a step: `cells` with each result applied; `cells` itself is not changed.
+
+    Pure: same arguments, same outcome. Costs what changed, plus one copy of the channel table.
+    """
+    after = cells.copy()
+    for channel, op, data, _digest in results:
+        cell = _FOLDS[op](after.get(channel), writes.get(channel, ()), data, values)
+        if cell is None:
+            after.pop(channel, None)
+        else:
+            after[channel] = cell
+    return after
+
+
+def combine(cell: Cell | None, writes: Iterable[Written], reducer: Callable[[Any, Any], Any]) -> Cell | None:
+    """Return the cell after reducing the writes in order; an `Overwrite` replaces, and ends the step's reducing."""
+    replaced = False
+    for written in writes:
+        replaces, value = overwrite_of(written.value)
+        if replaces:
+            cell, replaced = cell_of(own(value)), True
+        elif replaced:
+            continue
+        elif cell is None:
+            cell = cell_of(own(value))
+        elif reducer is operator.add and type(value) is list and isinstance(cell, ListCell):
+            cell = cell.extended(value)
+        else:
+            cell = cell_of(reducer(cell.value, value))
+    return cell
+
+
+def flatten(writes: Iterable[Written]) -> Iterator[Any]:
+    """Yield a topic's new elements: a written list counts as its elements."""
+    for written in writes:
+        if isinstance(written.value, list):
+            yield from written.value
+        else:
+            yield written.value
+
+
+def _last(_cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    return writes[-1].cell()
+
+
+def _add(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    return combine(cell, writes, operator.add)
+
+
+def _union(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    return combine(cell, writes, operator.or_)
+
+
+def _topic(_cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    items = list(flatten(writes))
+    return ListCell(items) if items else None
+
+
+def _topic_accumulate(
+    cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values
+) -> Cell | None:
+    items = list(flatten(writes))
+    return cell.extended(items) if isinstance(cell, ListCell) else ListCell(items)
+
+
+def _messages(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    return fold_messages(cell, writes)
+
+
+def _barrier(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    seen = set(cell.value) if cell is not None else set[Any]()
+    return Cell(seen.union(written.value for written in writes))
+
+
+def _input(_cell: Cell | None, writes: Sequence[Written], data: Any, _values: Values) -> Cell | None:
+    return _InputCell(list(zip(data, writes, strict=True)))
+
+
+def _whole(_cell: Cell | None, _writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
+    return cell_of(values.decode(data))
+
+
+def _splice(cell: Cell | None, _writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
+    prefix, suffix, middle = data
+    new = values.decode(middle)
+    if isinstance(cell, ListCell) and type(new) is list:
+        if prefix == cell.length:
+            return cell.extended(new)
+        old = cell.value
+        return ListCell([*old[:prefix], *new, *old[len(old) - suffix :]])
+    old = "" if cell is None else cell.value
+    return Cell(old[:prefix] + new + old[len(old) - suffix :])
+
+
+def _entries(cell: Cell | None, _writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
+    table: dict[Any, Any] = {} if cell is None else dict(cell.value)
+    for key in values.decode(data[0]):
+        del table[key]
+    for key, value in values.decode(data[1]):
+        table[key] = value
+    return Cell(table)
+
+
+def _empty(_cell: Cell | None, _writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    return None
+
+
+def _finished(cell: Cell | None, _writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    return None if cell is None else FinishedCell(cell.value)
+
+
+class _InputCell(Cell):
+    """The run's input, put together from the entries that the log stores once."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: list[tuple[str, Written]]) -> None:
+        self._entries = entries
+        self.digest = b""
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "value":
+            raise AttributeError(name)
+        self.value = value = {key: written.value for key, written in self._entries}
+        return value
+
+
+def fold_messages(cell: Cell | None, writes: Sequence[Written]) -> Cell | None:
+    """Return the cell after `add_messages` took the writes; ids that are missing are minted from each origin."""
+    for written in writes:
+        replaces, value = overwrite_of(written.value)
+        if replaces:
+            return merge_messages(None, value, new_id=minted_ids(written.origin))
+        cell = merge_messages(cell, value, new_id=minted_ids(written.origin))
+    return cell
+
+
+_FOLDS: dict[int, Callable[[Cell | None, Sequence[Written], Any, Values], Cell | None]] = {
+    ResultOp.LAST: _last,
+    ResultOp.ADD: _add,
+    ResultOp.UNION: _union,
+    ResultOp.TOPIC: _topic,
+    ResultOp.TOPIC_ACCUMULATE: _topic_accumulate,
+    ResultOp.MESSAGES: _messages,
+    ResultOp.BARRIER: _barrier,
+    ResultOp.INPUT: _input,
+    ResultOp.WHOLE: _whole,
+    ResultOp.INITIAL: _whole,
+    ResultOp.SPLICE: _splice,
+    ResultOp.ENTRIES: _entries,
+    ResultOp.EMPTY: _empty,
+    ResultOp.FINISHED: _finished,
+}

@@ -1,0 +1,186 @@
+"""`Thread`: one thread's events folded, up to a version of its stream.
+
+Holds the head checkpoint of each namespace, the writes of steps that are still open, and a ladder: checkpoint states
+kept every so many commits, from which older ones are folded in a few steps. The live loop feeds it the events it
+appends; readers feed it the log's. Both call `feed`, so what a run holds is what a fresh process reads.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..eventlog.events import (
+    ChannelWritten,
+    CheckpointCommitted,
+    Event,
+    OpenStep,
+    RunEnded,
+    RunStarted,
+    StepRefused,
+    ThreadForked,
+)
+from ..eventlog.record import NO_ID
+from .cells import Values
+from .state import CheckpointState, apply_commit
+
+RUNG_COMMITS = 64
+"""A state is kept in the ladder every so many commits of the root namespace."""
+_MOST_RUNGS = 512
+
+OpenWrites = dict[int, ChannelWritten]
+"""Writes to a checkpoint's step by stream version, in the order they were appended."""
+
+
+class Past(Protocol):
+    """Where a fold looks up what lies before it, or on another branch."""
+
+    def state_at(self, version: int) -> CheckpointState:
+        """Return the state of the checkpoint committed at a version of the stream."""
+        ...
+
+    def written_at(self, version: int) -> ChannelWritten:
+        """Return the write event at a version of the stream."""
+        ...
+
+    def inherited(self, fork: ThreadForked) -> Thread:
+        """Return the thread that a fork begins with."""
+        ...
+
+
+class Thread:
+    """A thread as of `version`. Treat one that came from a cache as immutable; `copy()` before feeding it."""
+
+    __slots__ = (
+        "commits",
+        "fork",
+        "heads",
+        "ladder",
+        "open",
+        "paused",
+        "refused",
+        "running",
+        "stream",
+        "version",
+    )
+
+    def __init__(self, stream: bytes) -> None:
+        self.stream = stream
+        self.version = 0
+        self.heads: dict[str, CheckpointState] = {}
+        self.open: dict[bytes, OpenWrites] = {}
+        self.refused: dict[bytes, StepRefused] = {}
+        """By checkpoint: the refusal of its step, until the step closes."""
+        self.paused: dict[bytes, OpenStep] = {}
+        """By checkpoint: what the finished tasks of a step amounted to when its run ended."""
+        self.running: bytes | None = None
+        """The run that holds the thread, when one started and did not end."""
+        self.fork: ThreadForked | None = None
+        self.ladder: dict[int, CheckpointState] = {}
+        self.commits = 0
+
+    @property
+    def head(self) -> CheckpointState | None:
+        """The root namespace's last checkpoint."""
+        return self.heads.get("")
+
+    def copy(self) -> Thread:
+        """Return a thread that can be fed without changing this one."""
+        copy = Thread(self.stream)
+        copy.version = self.version
+        copy.heads = self.heads.copy()
+        copy.open = {checkpoint: writes.copy() for checkpoint, writes in self.open.items()}
+        copy.refused = self.refused.copy()
+        copy.paused = self.paused.copy()
+        copy.running = self.running
+        copy.fork = self.fork
+        copy.ladder = self.ladder
+        copy.commits = self.commits
+        return copy
+
+    def feed(
+        self,
+        event: Event,
+        *,
+        version: int,
+        time_us: int,
+        run: bytes,
+        values: Values,
+        past: Past,
+        state: CheckpointState | None = None,
+    ) -> None:
+        """Take the stream's next event. `state` is the commit's, when a live run has folded it already."""
+        self.version = version
+        kind = type(event)
+        if kind is ChannelWritten:
+            assert isinstance(event, ChannelWritten)
+            self.open.setdefault(event.checkpoint, {})[version] = event
+            self.paused.pop(event.checkpoint, None)
+        elif kind is CheckpointCommitted:
+            assert isinstance(event, CheckpointCommitted)
+            if state is None:
+                state = self._apply(event, values, past, version=version, time_us=time_us, run=run)
+            self._close(state)
+        elif kind is RunStarted:
+            self.running = run
+        elif kind is RunEnded:
+            assert isinstance(event, RunEnded)
+            self.running = None
+            self.paused.update((step.checkpoint, step) for step in event.open)
+        elif kind is StepRefused:
+            assert isinstance(event, StepRefused)
+            self._void(event)
+        elif kind is ThreadForked:
+            assert isinstance(event, ThreadForked)
+            self._inherit(past.inherited(event), event)
+
+    def _apply(
+        self,
+        event: CheckpointCommitted,
+        values: Values,
+        past: Past,
+        *,
+        version: int,
+        time_us: int,
+        run: bytes,
+    ) -> CheckpointState:
+        base = self.heads.get(event.namespace)
+        if event.parent_version == 0:
+            base = None
+        elif base is None or base.version != event.parent_version:
+            base = past.state_at(event.parent_version)
+        applied = [self._written(event.parent, v) or past.written_at(v) for v in event.applied]
+        return apply_commit(base, event, applied, values, version=version, time_us=time_us, run=run)
+
+    def _written(self, parent: bytes | None, version: int) -> ChannelWritten | None:
+        for checkpoint in (parent, NO_ID):
+            writes = self.open.get(checkpoint) if checkpoint is not None else None
+            if writes is not None and version in writes:
+                return writes[version]
+        return None
+
+    def _close(self, state: CheckpointState) -> None:
+        self.heads[state.namespace] = state
+        if state.parent is not None:
+            self.open.pop(state.parent, None)
+            self.refused.pop(state.parent, None)
+            self.paused.pop(state.parent, None)
+        self.open.pop(NO_ID, None)
+        if state.namespace == "":
+            self.commits += 1
+            if self.commits % RUNG_COMMITS == 0:
+                self.ladder[state.version] = state
+                if len(self.ladder) > _MOST_RUNGS:
+                    self.ladder = dict(list(self.ladder.items())[1::2])
+
+    def _void(self, event: StepRefused) -> None:
+        voided = frozenset(event.tasks)
+        writes = self.open.get(event.checkpoint, {})
+        self.open[event.checkpoint] = {v: w for v, w in writes.items() if w.task not in voided}
+        self.refused[event.checkpoint] = event
+
+    def _inherit(self, source: Thread, event: ThreadForked) -> None:
+        self.fork = event
+        self.heads = source.heads
+        self.open = source.open
+        self.refused = source.refused
+        self.paused = source.paused
