@@ -74,28 +74,27 @@ class LogPlace:
     """A log of ours: on disk when a path is given, else in memory."""
 
     def __init__(self, path: Path | None) -> None:
-        self.path = path
+        self._path = path
         self.checkpointer: Any = self._open()
 
-    def _open(self) -> Any:
+    def _open(self, engine: Any = None) -> Any:
         from lithograph.eventlog import EventLog
 
-        return EventLog.in_memory() if self.path is None else EventLog(self.path)
+        if engine is not None:
+            return EventLog.over(engine)
+        return EventLog.in_memory() if self._path is None else EventLog(self._path)
 
     def reopen(self) -> None:
-        """Close and open a log on disk; a log in memory is read through a new saver."""
-        if self.path is not None:
-            self.checkpointer.close()
-            self.checkpointer = self._open()
+        """Open the log anew, so that nothing but its records is left; one in memory keeps its engine."""
+        if self._path is None:
+            self.checkpointer = self._open(self.checkpointer.engine)
             return
-        from lithograph.projections import EventLogSaver
-
-        log = getattr(self.checkpointer, "log", self.checkpointer)
-        self.checkpointer = EventLogSaver(log)
+        self.checkpointer.close()
+        self.checkpointer = self._open()
 
     def close(self) -> None:
         """Release the log."""
-        getattr(self.checkpointer, "log", self.checkpointer).close()
+        self.checkpointer.close()
 
 
 def place(api: Api, path: Path | None = None) -> MemoryPlace | LogPlace:
