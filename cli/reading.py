@@ -21,7 +21,11 @@ class NothingFound(Exception):
 
 
 class CannotOpen(Exception):
-    """The log cannot be opened; the message says why and what to do."""
+    """The log cannot be opened; the message says why and what to do. `damaged`: because of what is stored."""
+
+    def __init__(self, message: str, *, damaged: bool = False) -> None:
+        super().__init__(message)
+        self.damaged = damaged
 
 
 class Who(NamedTuple):
@@ -35,7 +39,7 @@ class Who(NamedTuple):
 def opened(path: Path, *, read_only: bool = True) -> Iterator[EventLog]:
     """Open the log at `path` for the length of a `with` block."""
     from ..eventlog import EventLog
-    from ..eventlog.errors import LithographError, NotALog
+    from ..eventlog.errors import CorruptionError, LithographError, NotALog
 
     try:
         if read_only and not path.exists():
@@ -44,7 +48,8 @@ def opened(path: Path, *, read_only: bool = True) -> Iterator[EventLog]:
     except NotALog as error:
         raise CannotOpen(f"{error} [{error.code}]") from error
     except LithographError as error:
-        raise CannotOpen(f"cannot open {path}: {error} [{error.code}]") from error
+        damaged = isinstance(error, CorruptionError)
+        raise CannotOpen(f"cannot open {path}: {error} [{error.code}]", damaged=damaged) from error
     except PermissionError as error:
         raise CannotOpen(f"cannot open {path}: permission denied; check who owns it") from error
     with log:

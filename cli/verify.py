@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .options import AsJson, LogPath
 from .output import progress_bar, say, size_text, write_json, write_table
-from .reading import opened
+from .reading import CannotOpen, opened
 
 if TYPE_CHECKING:
     from ..eventlog.verify import VerifyReport
@@ -16,14 +17,27 @@ _SHOWN_MAX = 20
 
 def verify(log: LogPath, *, as_json: AsJson = False) -> int:
     """Check every hash, chain, digest and key of a log; exit code 1 when anything is not as appended."""
-    with opened(log) as opened_log, progress_bar(quiet=as_json) as bar:
-        checking = bar.add_task("verifying", total=opened_log.log_head().position)
-        report = opened_log.verify(progress=lambda position: bar.update(checking, completed=position))
+    report = _report(log, quiet=as_json)
     if as_json:
         write_json(_document(report))
     else:
         _write(report)
     return 0 if report.ok else 1
+
+
+def _report(path: Path, *, quiet: bool) -> VerifyReport:
+    """Return what verify found; a log too damaged to be opened is a finding, as any other damage."""
+    from ..eventlog.audit import Finding
+    from ..eventlog.verify import VerifyReport
+
+    try:
+        with opened(path) as log, progress_bar(quiet=quiet) as bar:
+            checking = bar.add_task("verifying", total=None)
+            return log.verify(progress=lambda done, total: bar.update(checking, completed=done, total=total))
+    except CannotOpen as error:
+        if not error.damaged:
+            raise
+        return VerifyReport(0, 0, 0, [Finding(None, str(error))], b"")
 
 
 def _document(report: VerifyReport) -> dict[str, Any]:
@@ -32,7 +46,9 @@ def _document(report: VerifyReport) -> dict[str, Any]:
         "records": report.records,
         "streams": report.streams,
         "bytes": report.bytes,
+        "root": report.root.hex(),
         "findings": [{"position": each.position, "what": each.what} for each in report.findings],
+        "cannot_exclude": report.cannot_exclude,
     }
 
 
@@ -40,6 +56,8 @@ def _write(report: VerifyReport) -> None:
     seen = f"{report.records:,} records in {report.streams:,} streams, {size_text(report.bytes)}"
     if report.ok:
         say(f"ok: {seen}; every hash, chain and digest is as it was appended")
+        say(f"root: {report.root.hex()}")
+        say(f"What this cannot exclude: {report.cannot_exclude}.")
         return
     write_table(
         ["position", "finding"],

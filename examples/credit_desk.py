@@ -60,7 +60,7 @@ class File(TypedDict):
     notice: str
 
 
-def build_desk(policy: Policy | None = None) -> StateGraph[Any, Any, Any, Any]:
+def build_desk(policy: Policy | None = None) -> StateGraph[Any]:
     """Return the desk's graph under `policy`, not compiled yet."""
     rules = policy or Policy()
 
