@@ -107,10 +107,8 @@ class AIMessage(BaseMessage):
         if raw and not calls and not invalid:
             calls, invalid = _parsed_calls(raw)
         own = self.__dict__
-        own["tool_calls"] = [_call(call, "tool_call", ("name", "args", "id")) for call in calls]
-        own["invalid_tool_calls"] = [
-            _call(call, "invalid_tool_call", ("name", "args", "id", "error")) for call in invalid
-        ]
+        own["tool_calls"] = [_tool_call(call) for call in calls]
+        own["invalid_tool_calls"] = [_invalid_call(call) for call in invalid]
         own["usage_metadata"] = fields.pop("usage_metadata", None)
 
 
@@ -285,10 +283,14 @@ def _parsed_calls(raw: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[s
     return calls, invalid
 
 
-def _call(call: Mapping[str, Any], kind: str, names: tuple[str, ...]) -> dict[str, Any]:
-    if kind == "tool_call" and not (isinstance(call.get("name"), str) and isinstance(call.get("args"), dict)):
+def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(call.get("name"), str) or not isinstance(call.get("args"), dict):
         raise ValueError(f"a tool call needs name and args, got {call}")
-    return {name: call.get(name) for name in names} | {"type": kind}
+    return {"name": call["name"], "args": call["args"], "id": call.get("id"), "type": "tool_call"}
+
+
+def _invalid_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "invalid_tool_call"} | {name: call.get(name) for name in ("name", "args", "id", "error")}
 
 
 def _content(content: Any) -> str | list[Any]:
