@@ -207,14 +207,14 @@ class EventLog:
             records += page
         return records
 
-    def scan(self, after: int = 0, *, page: int = 4096) -> Iterator[list[Record]]:
+    def scan(self, after: int = 0, *, page: int = 1024) -> Iterator[list[Record]]:
         """Yield checked pages of the whole log up to its end: the fast way to fold it."""
         while records := checked(self.engine.read(after, page), after):
             yield records
             after = records[-1].position
 
     def scan_stream(
-        self, stream_id: bytes, after: int = 0, until: int | None = None, *, page: int = 4096
+        self, stream_id: bytes, after: int = 0, until: int | None = None, *, page: int = 1024
     ) -> Iterator[list[Record]]:
         """Yield checked pages of a stream, from version `after + 1` up to and including version `until`."""
         while until is None or after < until:

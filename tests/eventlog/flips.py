@@ -1,0 +1,118 @@
+"""Damage on purpose: small logs, bytes flipped in them, and what a child process makes of the result."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import lmdb
+from lithograph.eventlog import ANY, EventLog, StreamName, StreamWrite
+from lithograph.eventlog.audit import Finding
+from lithograph.eventlog.events import Recorded
+from lithograph.eventlog.verify import audit_folder
+
+TABLES = {"log": ("meta", "events", "index", "heads"), "keys": ("keys", "keymeta")}
+_PATIENCE_SECONDS = 20
+
+
+def build(path: Path, *, appends: int = 60) -> None:
+    """Make a log with streams long and short, several appends each, a blob, and a destroyed key."""
+    with EventLog(path) as log:
+        for turn in range(appends):
+            name = StreamName("thread", f"s{turn % 7}")
+            events = [log.stamp(Recorded("t", b"%d" % turn * 20)) for _ in range(1 + turn % 3)]
+            other = StreamWrite(StreamName("thread", "every"), ANY, [log.stamp(Recorded("t", b"x"))])
+            log.append([StreamWrite(name, ANY, events), other])
+        log.put_blob(StreamName("thread", "s1"), bytes(range(256)) * 700)
+        log.engine.destroy_key(50)
+
+
+def flip_row(path: Path, dice: random.Random) -> str:
+    """Flip one byte in a key or a value of a row of any table, through LMDB; return what was flipped."""
+    folder = dice.choice(["log", "log", "keys"])
+    table = dice.choice(TABLES[folder])
+    with lmdb.open(str(path / folder), max_dbs=8, map_size=1 << 30, lib_version=0) as env:
+        handle = env.open_db(table.encode(), create=False)
+        with env.begin(write=True) as transaction:
+            key, value = dice.choice(list(transaction.cursor(db=handle)))
+            part = dice.choice(["key", "value"])
+            whole = bytearray(key if part == "key" else value)
+            at = dice.randrange(len(whole))
+            whole[at] ^= dice.randrange(1, 256)
+            transaction.delete(key, db=handle)
+            new = (bytes(whole), value) if part == "key" else (key, bytes(whole))
+            transaction.put(*new, db=handle)
+    return f"{folder}/{table} {part} of {key.hex()} byte {at}"
+
+
+def flip_file(path: Path, dice: random.Random) -> str:
+    """Flip one byte anywhere in one of the two data files; return where."""
+    folder = dice.choice(["log", "keys"])
+    data = path / folder / "data.mdb"
+    at = dice.randrange(data.stat().st_size)
+    with data.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ dice.randrange(1, 256)]))
+    return f"{folder} byte {at}"
+
+
+def copy(path: Path, to: Path) -> Path:
+    """Return a fresh copy of a log's data files, without its locks."""
+    shutil.rmtree(to, ignore_errors=True)
+    for folder in TABLES:
+        (to / folder).mkdir(parents=True)
+        shutil.copyfile(path / folder / "data.mdb", to / folder / "data.mdb")
+    return to
+
+
+def findings(path: Path) -> list[Finding]:
+    """Return what the audit finds, in this process."""
+    found: list[Finding] = []
+    audit_folder(path, found.append, lambda done, total: None)
+    return found
+
+
+def audited(path: Path) -> str:
+    """Return what a child process that audits the log says: `ok`, `found`, or how it died."""
+    return _in_child(lambda: "found" if findings(path) else "ok")
+
+
+def dumped(path: Path) -> str:
+    """Return a digest over every row of every table, as a child process reads them, or how it died."""
+    return _in_child(lambda: _dump(path))
+
+
+def _dump(path: Path) -> str:
+    digest = hashlib.sha256()
+    for folder, tables in TABLES.items():
+        with lmdb.open(str(path / folder), max_dbs=8, readonly=True, lock=False, lib_version=0) as env:
+            handles = [(name, env.open_db(name.encode(), create=False)) for name in tables]
+            with env.begin() as transaction:
+                rows = [(name, *row) for name, handle in handles for row in transaction.cursor(db=handle)]
+        digest.update(repr(rows).encode())
+    return digest.hexdigest()
+
+
+def _in_child(work: Callable[[], str]) -> str:
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(_PATIENCE_SECONDS)
+        try:
+            answer = work()
+        except BaseException as error:  # noqa: BLE001 (the parent is told)
+            answer = f"raised {error!r}"
+        os.write(writer, answer.encode()[:4000])
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        answer = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return answer if code == 0 else f"killed by {signal.Signals(-code).name}"
