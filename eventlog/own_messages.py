@@ -290,7 +290,7 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _invalid_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "invalid_tool_call"} | {name: call.get(name) for name in ("name", "args", "id", "error")}
+    return {"type": "invalid_tool_call"} | {name: call.get(name) for name in ("id", "name", "args", "error")}
 
 
 def _content(content: Any) -> str | list[Any]:
