@@ -267,7 +267,7 @@ def render(trace: Sequence[Entry]) -> list[str]:
     return lines
 
 
-def difference(theirs: Sequence[Entry], ours: Sequence[Entry], *, lines_max: int = 120) -> str:
-    """What differs between two traces, as a diff with context; empty when nothing does."""
-    diff = difflib.unified_diff(render(theirs), render(ours), "langgraph", "lithograph", lineterm="", n=12)
+def difference(theirs: Sequence[str], ours: Sequence[str], *, lines_max: int = 120) -> str:
+    """What differs between two rendered traces, as a diff with context; empty when nothing does."""
+    diff = difflib.unified_diff(theirs, ours, "langgraph", "lithograph", lineterm="", n=12)
     return "\n".join(list(diff)[:lines_max])
