@@ -43,7 +43,8 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock for tests: starts where told, advances by `step_us` at each look, random bytes from a counter."""
+    """A clock for tests: starts where told, advances by `step_us` at each look, random bytes from a
+    counter."""
 
     def __init__(self, start_us: int = 1_700_000_000_000_000, *, step_us: int = 1) -> None:
         self._now_us = start_us
@@ -62,7 +63,8 @@ class ManualClock:
 
 
 class CheckpointIds:
-    """Makes checkpoint ids: version-6 UUIDs, strictly increasing within this object, step in the clock field."""
+    """Makes checkpoint ids: version-6 UUIDs, strictly increasing within this object, step in the clock
+    field."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

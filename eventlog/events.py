@@ -23,7 +23,7 @@ class Event(Struct, frozen=True, array_like=True, gc=False):
     schema: ClassVar[int] = 1
 
 
-class GraphRegistered(Event):
+class GraphRegistered(Event, frozen=True):
     """A compiled graph, described once per digest in a stream of its own."""
 
     kind: ClassVar[int] = 1
@@ -33,7 +33,7 @@ class GraphRegistered(Event):
     """msgpack: channels with their reducers' version or source digest, nodes, edges."""
 
 
-class RunStarted(Event):
+class RunStarted(Event, frozen=True):
     """A run claimed a thread: the fence that later continuations see."""
 
     kind: ClassVar[int] = 2
@@ -107,7 +107,7 @@ class OpenStep(Struct, frozen=True, array_like=True, gc=False):
     results: tuple[ChannelResult, ...]
 
 
-class RunEnded(Event):
+class RunEnded(Event, frozen=True):
     """How a run ended, and what a paused step's finished tasks amount to."""
 
     kind: ClassVar[int] = 3
@@ -117,7 +117,7 @@ class RunEnded(Event):
     open: tuple[OpenStep, ...] = ()
 
 
-class ChannelWritten(Event):
+class ChannelWritten(Event, frozen=True):
     """A task wrote values to channels, in order; reserved channels carry errors, interrupts, resumes, marks."""
 
     kind: ClassVar[int] = 4
@@ -141,7 +141,7 @@ class PlannedTask(Struct, frozen=True, array_like=True, gc=False):
     triggers: tuple[str, ...]
 
 
-class CheckpointCommitted(Event):
+class CheckpointCommitted(Event, frozen=True):
     """A superstep closed: everything a read needs, so that a read never plans and never runs a reducer."""
 
     kind: ClassVar[int] = 5
@@ -174,7 +174,7 @@ class CheckpointCommitted(Event):
     """The channels written in this step, sorted, as LangGraph's `updated_channels`."""
 
 
-class StepRefused(Event):
+class StepRefused(Event, frozen=True):
     """The closing fold of a step was refused: which tasks' writes are void, and why."""
 
     kind: ClassVar[int] = 6
@@ -186,7 +186,7 @@ class StepRefused(Event):
     """(type name, str, repr)."""
 
 
-class ChannelStored(Event):
+class ChannelStored(Event, frozen=True):
     """A value handed over by a foreign runtime."""
 
     kind: ClassVar[int] = 7
@@ -196,7 +196,7 @@ class ChannelStored(Event):
     value: Any
 
 
-class BlobChunk(Event):
+class BlobChunk(Event, frozen=True):
     """A piece of a large value, appended before the record that names it."""
 
     kind: ClassVar[int] = 8
@@ -206,7 +206,7 @@ class BlobChunk(Event):
     data: bytes
 
 
-class ThreadForked(Event):
+class ThreadForked(Event, frozen=True):
     """A thread began as a fork: it owns what it inherits, up to and including the source's version."""
 
     kind: ClassVar[int] = 9
@@ -220,7 +220,7 @@ class ThreadForked(Event):
     """The last version whose task writes on that checkpoint are inherited too; 0: its tasks start anew."""
 
 
-class ItemPut(Event):
+class ItemPut(Event, frozen=True):
     """A memory item was written."""
 
     kind: ClassVar[int] = 10
@@ -230,7 +230,7 @@ class ItemPut(Event):
     index: Any = None
 
 
-class ItemDeleted(Event):
+class ItemDeleted(Event, frozen=True):
     """A memory item was deleted."""
 
     kind: ClassVar[int] = 11
@@ -238,7 +238,7 @@ class ItemDeleted(Event):
     key: str
 
 
-class Recorded(Event):
+class Recorded(Event, frozen=True):
     """An application's own audit event, in the same order and chain."""
 
     kind: ClassVar[int] = 12 | SKIPPABLE

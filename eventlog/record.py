@@ -16,8 +16,8 @@
     144     …     erasable part: 16-byte salt, then the encoded `Body`
 
 The header holds nothing a user typed. The record hash is BLAKE3 over the first 144 bytes, so an erased part
-leaves a chain that still verifies. The salt makes the digest useless for guessing what was erased. Position is
-not in the record: the tree binds it.
+leaves a chain that still verifies. The salt makes the digest useless for guessing what was erased. Position
+is not in the record: the tree binds it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Header(NamedTuple):
     time_us: int
     run: bytes
     append: bytes
-    index: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] (a tuple's own `index` is not needed)
     scope: int
     digest: bytes
 
