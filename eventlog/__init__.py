@@ -1,6 +1,7 @@
 """The event log: bytes, and what is promised of them.
 
-Start at `EventLog` in `log`; `events` is all that can be said, `record` how it is stored, `engine` the seam to storage.
+Start at `EventLog` in `log`; `events` is all that can be said, `record` how it is stored, `engine` the seam
+to storage.
 """
 
 from .blobs import BLOB_THRESHOLD, BlobRef, lift_blob

@@ -1,8 +1,9 @@
 """The checks of `verify`: every byte of every row is accounted for by another one, or by a checksum.
 
-Records: hash, chain, density, digest, salt, body, tree. Index and heads: equal to what the records say, in both
-directions. Identity, end of the log and scope keys: their checksums. The rows are read as stored (`engine.Rows`), and
-nothing that is wrong with them raises: it becomes a finding. Read `verify` for how this is run.
+Records: hash, chain, density, digest, salt, body, tree. Index and heads: equal to what the records say, in
+both directions. Identity, end of the log and scope keys: their checksums. The rows are read as stored
+(`engine.Rows`), and nothing that is wrong with them raises: it becomes a finding. Read `verify` for how this
+is run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Finding(NamedTuple):
 
 
 class Audit:
-    """One pass over the rows of an engine. `run` reports findings as they are met; the counts are its result."""
+    """One pass over the rows of an engine. `run` reports findings as they are met; the counts are its
+    result."""
 
     def __init__(self, source: Rows, report: Report, progress: Progress) -> None:
         self.records = 0
@@ -56,7 +58,8 @@ class Audit:
         self._append = (b"", -1)
 
     def run(self) -> None:
-        """Check all tables; a table that cannot be read to its end is a finding, and the next one is checked."""
+        """Check all tables; a table that cannot be read to its end is a finding, and the next one is
+        checked."""
         checks = (
             self._check_storage,
             self._check_meta,
@@ -86,7 +89,9 @@ class Audit:
         self._findings += 1
         self._report(Finding(position, what))
         if self._findings >= _ENOUGH:
-            self._report(Finding(None, "there are more findings than are worth listing; the audit stopped here"))
+            self._report(
+                Finding(None, "there are more findings than are worth listing; the audit stopped here")
+            )
             raise _Enough
 
     def _walk(self, table: str) -> Iterator[list[tuple[bytes, bytes]]]:
@@ -162,7 +167,10 @@ class Audit:
                 self._check_beyond(position)
                 break
         if self.records != end.position or tuple(self.frontier) != end.frontier:
-            self._found(None, f"the tree of {self.records} records is not the one at the end of a log of {end.position}")
+            self._found(
+                None,
+                f"the tree of {self.records} records is not the one at the end of a log of {end.position}",
+            )
 
     def _check_beyond(self, position: int) -> None:
         """Records behind the end that was read first are fine when somebody is appending meanwhile."""
@@ -184,7 +192,9 @@ class Audit:
         header = Header._make(HEADER.unpack_from(record))
         last = self.streams.get(header.stream, Head(0, 0, NO_HASH, 0))
         if header.previous != last.hash:
-            self._found(position, f"the record does not follow the one before it in its stream, at {last.position}")
+            self._found(
+                position, f"the record does not follow the one before it in its stream, at {last.position}"
+            )
         if header.version != last.version + 1:
             self._found(position, f"the record has version {header.version} in a stream at {last.version}")
         self.streams[header.stream] = Head(header.version, position, record_hash, header.scope)
@@ -207,7 +217,9 @@ class Audit:
             return
         try:
             body = decode_body(header.kind, header.schema, erasable[SALT_SIZE:])
-            if header.version == 1 and (body.name is None or stream_id(decode_name(body.name)) != header.stream):
+            if header.version == 1 and (
+                body.name is None or stream_id(decode_name(body.name)) != header.stream
+            ):
                 self._found(position, "the stream's first record does not name it")
         except LithographError as error:
             self._found(position, str(error))
@@ -266,5 +278,5 @@ class Audit:
             self._found(head.position, f"the head of stream {stream.hex()} is not its last record")
 
 
-class _Enough(Exception):  # noqa: N818 (no error: the audit has seen enough)
+class _Enough(Exception):
     """Too many findings."""

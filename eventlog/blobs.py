@@ -1,8 +1,9 @@
-"""Large values: chunked into records of a stream of their own, named by a digest keyed with their erasure scope's key.
+"""Large values: chunked into records of a stream of their own, named by a digest keyed with their erasure
+scope's key.
 
-The stream's name is (scope, digest), so a value is stored once within its scope, whoever stores it, in whatever process;
-two scopes never share bytes, and destroying a scope's key leaves nothing that could be guessed from a digest. A value
-whose storing was cut short is continued where it ended.
+The stream's name is (scope, digest), so a value is stored once within its scope, whoever stores it, in
+whatever process; two scopes never share bytes, and destroying a scope's key leaves nothing that could be
+guessed from a digest. A value whose storing was cut short is continued where it ended.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def store_blob(
 ) -> None:
     """Append the chunks of a value that are not stored yet.
 
-    `stored()` returns how many chunks are there, `append(expected, chunks)` adds some or reports a conflict: somebody
-    else is storing the same value, and what it stored counts.
+    `stored()` returns how many chunks are there, `append(expected, chunks)` adds some or reports a conflict:
+    somebody else is storing the same value, and what it stored counts.
     """
     total = chunk_count(len(data))
     while (done := stored()) < total:
@@ -78,7 +79,8 @@ def store_blob(
 
 
 def join_blob(ref: BlobRef, scope_key: bytes | None, records: Iterator[Record]) -> bytes:
-    """Return a value from its chunks' records; raises `IntegrityError` when it is not the one that `ref` names."""
+    """Return a value from its chunks' records; raises `IntegrityError` when it is not the one that `ref`
+    names."""
     if scope_key is None:
         raise ScopeErased(f"the value at position {ref.position} was erased with its scope")
     parts: list[bytes] = []

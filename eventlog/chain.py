@@ -1,8 +1,8 @@
 """From drafts to finished records: salt, digest, header, and the link to the record before.
 
-Every engine calls this inside its transaction, because a record contains the hash of its predecessor, which only
-the transaction knows. All of it is a pure function of its arguments, so a retried append has the same bytes.
-Read `record` for the layout and `engines.batch` for who calls this.
+Every engine calls this inside its transaction, because a record contains the hash of its predecessor, which
+only the transaction knows. All of it is a pure function of its arguments, so a retried append has the same
+bytes. Read `record` for the layout and `engines.batch` for who calls this.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def finish(
 ) -> tuple[list[bytes], list[bytes], Head]:
     """Return the finished records of a stream's drafts, their hashes, and the stream's new head.
 
-    `head` is the stream's end so far; `index` is the first record's place in the append and `position` its place
-    in the log.
+    `head` is the stream's end so far; `index` is the first record's place in the append and `position` its
+    place in the log.
     """
     pack, scope, key, stream = HEADER.pack, write.scope, write.scope_key, write.stream
     version, previous = head.version, head.hash
@@ -57,7 +57,8 @@ def finish(
 
 
 def check_limits(append: Append, limits: Limits) -> None:
-    """Raise `LimitExceeded` when the append is larger than the log allows, `ValueError` when it is malformed."""
+    """Raise `LimitExceeded` when the append is larger than the log allows, `ValueError` when it is
+    malformed."""
     if len(append.append_id) != 16:
         raise ValueError(f"an append id has 16 bytes, not {len(append.append_id)}")
     if len({write.stream for write in append.streams}) != len(append.streams):

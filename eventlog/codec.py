@@ -1,7 +1,7 @@
 """Events to bytes and back: the body behind a record's salt.
 
-Encoding is msgspec's msgpack of the `Body` struct. Decoding goes by the kind and schema in the header through the
-closed table in `events`: nothing is imported or called that is not named there.
+Encoding is msgspec's msgpack of the `Body` struct. Decoding goes by the kind and schema in the header through
+the closed table in `events`: nothing is imported or called that is not named there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .events import EVENTS, SKIPPABLE, Body, Event
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-class UnknownEvent(Event):
+class UnknownEvent(Event, frozen=True):
     """An event of a skippable kind that this version does not know, kept as it was stored."""
 
     number: int
@@ -49,10 +49,12 @@ def decode_body(kind: int, schema: int, data: bytes) -> Body[Event]:
 
 @cache
 def decoder(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
-    """Return the function that decodes bodies of a kind and schema, made once, because making one costs 50 µs.
+    """Return the function that decodes bodies of a kind and schema, made once, because making one costs 50
+    µs.
 
-    Raises `NewerFormat` for a kind or schema that this version does not know, unless the kind is skippable: such
-    an event is an `UnknownEvent`. The function raises `MalformedValue` for bytes that are no body of that kind.
+    Raises `NewerFormat` for a kind or schema that this version does not know, unless the kind is skippable:
+    such an event is an `UnknownEvent`. The function raises `MalformedValue` for bytes that are no body of
+    that kind.
     """
     cls = EVENTS.get(kind)
     if cls is not None and schema <= cls.schema:

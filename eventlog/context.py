@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -24,7 +24,7 @@ def current_actor() -> Actor:
 
 
 @contextmanager
-def as_actor(name: str, *, reason: str | None = None) -> Iterator[Actor]:
+def as_actor(name: str, *, reason: str | None = None) -> Generator[Actor]:
     """Act as somebody within the block, in this thread or asyncio task and those started from it.
 
     >>> with as_actor("alice", reason="second look"):

@@ -1,7 +1,8 @@
 """The seam: what a storage engine owes, and nothing else. Pages cross it; cursors and transactions never do.
 
-`MemoryEngine` is the executable specification, `LmdbEngine` the embedded default; `testing.engine_suite` is the
-conformance suite that both pass. An engine stores bytes: it reads of a record only the header's fixed fields.
+`MemoryEngine` is the executable specification, `LmdbEngine` the embedded default; `testing.engine_suite` is
+the conformance suite that both pass. An engine stores bytes: it reads of a record only the header's fixed
+fields.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Identity(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The end of a stream: its version (0: no such stream), last position, last record hash, scope key number."""
+    """The end of a stream: its version (0: no such stream), last position, last record hash, scope key
+    number."""
 
     version: int
     position: int
@@ -76,7 +78,8 @@ class Append(NamedTuple):
     append_id: bytes
     streams: Sequence[StreamAppend]
     since: int | None = None
-    """For a retry of an append with `ANY`: the log's head position at the first try; `None` for a first try."""
+    """For a retry of an append with `ANY`: the log's head position at the first try; `None` for a first
+    try."""
 
 
 class Appended(NamedTuple):
@@ -141,8 +144,9 @@ class Engine(Protocol):
         """Write several appends in one durable transaction, each accepted or refused on its own, in order.
 
         When it returns, what was accepted is durable. An append already in the log (same id) is answered with
-        `replayed=True` and not written again. Raises `OutcomeUnknown` when it cannot be known whether something
-        was written; after any other `Exception` nothing was, `Unavailable` meaning that it may be tried again.
+        `replayed=True` and not written again. Raises `OutcomeUnknown` when it cannot be known whether
+        something was written; after any other `Exception` nothing was, `Unavailable` meaning that it may be
+        tried again.
         """
         ...
 

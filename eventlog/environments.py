@@ -1,11 +1,13 @@
 """LMDB environments: one per file per process, whoever asks for it.
 
-LMDB must not be opened twice in a process, must not be used across `fork`, must not be resized under a reader, and
-may be resized by somebody else at any time. All of that is dealt with here, so that the rest of the code sees two
-calls: `read` and `write`, each a transaction that ends before the call returns. Begin and commit are on one thread.
+LMDB must not be opened twice in a process, must not be used across `fork`, must not be resized under a
+reader, and may be resized by somebody else at any time. All of that is dealt with here, so that the rest of
+the code sees two calls: `read` and `write`, each a transaction that ends before the call returns. Begin and
+commit are on one thread.
 
-The file is reserved large and sparse from the start (64 GiB, halved while the system refuses), so growing is rare; when
-it happens, it happens behind a gate that no transaction of this process is inside of, and the same work is run again.
+The file is reserved large and sparse from the start (64 GiB, halved while the system refuses), so growing is
+rare; when it happens, it happens behind a gate that no transaction of this process is inside of, and the same
+work is run again.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ def open_environment(path: Path, tables: Sequence[str], *, read_only: bool = Fal
     """Open the environment in folder `path`, or share it when this process has it open already.
 
     Creates the folder, the file and the tables unless `read_only`. Each call must be paired with one `close`.
-    Raises `CorruptionError` when the file is shorter than its last page or no LMDB file, `LogLocked` when the system
-    does not let it be opened.
+    Raises `CorruptionError` when the file is shorter than its last page or no LMDB file, `LogLocked` when the
+    system does not let it be opened.
     """
     with _registry_lock:
         shared = _OPEN.get(_file_key(path) or (0, 0))
@@ -75,7 +77,8 @@ def open_environment(path: Path, tables: Sequence[str], *, read_only: bool = Fal
 
 
 class Environment:
-    """One open LMDB environment and its tables. Thread-safe; `read` and `write` are all there is to do with it."""
+    """One open LMDB environment and its tables. Thread-safe; `read` and `write` are all there is to do with
+    it."""
 
     def __init__(self, path: Path, tables: Sequence[str], *, read_only: bool) -> None:
         self.path = path
@@ -109,9 +112,11 @@ class Environment:
                 raise translated(error, self.path) from error
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Return `work(transaction)` after its writes are durable; `work` may run again when the file had to grow.
+        """Return `work(transaction)` after its writes are durable; `work` may run again when the file had to
+        grow.
 
-        Raises `OutcomeUnknown` when the commit itself failed; after any other `Exception` nothing was written.
+        Raises `OutcomeUnknown` when the commit itself failed; after any other `Exception` nothing was
+        written.
         """
         if self.read_only:
             raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
@@ -127,7 +132,8 @@ class Environment:
                 raise translated(error, self.path) from error
 
     def check_size(self) -> None:
-        """Raise `CorruptionError` when the file is shorter than its last page: touching that page would be fatal."""
+        """Raise `CorruptionError` when the file is shorter than its last page: touching that page would be
+        fatal."""
         env = self._environment()
         size = os.stat(self._data_file).st_size
         # The first two pages tell how many there are, so their own presence is looked at first.
@@ -141,14 +147,16 @@ class Environment:
         return self._environment().info()["last_txnid"]
 
     def inspect(self) -> list[str]:
-        """Return what is wrong with the file's two meta pages, one of which LMDB trusts without a checksum."""
+        """Return what is wrong with the file's two meta pages, one of which LMDB trusts without a
+        checksum."""
         self._environment()
+        first, second = self._meta_transactions()
         for _ in range(_META_TRIES):
-            first, second = self._meta_transactions()
             # They are written in turn, so they are neighbours; while somebody commits, look again.
             if abs(first - second) == 1 or first == second == 0:
                 return []
             time.sleep(_META_PAUSE_SECONDS)
+            first, second = self._meta_transactions()
         return [f"{self._data_file} has meta pages of transactions {first} and {second}, which cannot be"]
 
     def _meta_transactions(self) -> tuple[int, int]:

@@ -22,8 +22,8 @@ def follow(
 ) -> Iterator[Item]:
     """Yield the items after position `after`, one a position; end when none has come for `timeout` seconds.
 
-    `read(after)` returns the next page, `wait(after, seconds)` returns when there may be more. With `timeout=None` it
-    never ends by itself.
+    `read(after)` returns the next page, `wait(after, seconds)` returns when there may be more. With
+    `timeout=None` it never ends by itself.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:

@@ -1,12 +1,12 @@
 """Group commit: concurrent appenders share one transaction and one flush, on their own threads.
 
-Whoever finds nobody leading leads: it takes what is queued, commits it together with its own append, hands out the
-outcomes and wakes the next leader. A lone appender takes one free lock and nothing else. The queue is only ever
-emptied under the leader's lock, and every follower looks after itself: it wakes up now and then, and when the lock
-is free it leads. So no exception, wherever it strikes, leaves anyone waiting for ever.
+Whoever finds nobody leading leads: it takes what is queued, commits it together with its own append, hands
+out the outcomes and wakes the next leader. A lone appender takes one free lock and nothing else. The queue is
+only ever emptied under the leader's lock, and every follower looks after itself: it wakes up now and then,
+and when the lock is free it leads. So no exception, wherever it strikes, leaves anyone waiting for ever.
 
-A leader that dies (`KeyboardInterrupt`, say) before its commit puts its followers back in the queue; during or after
-it, they get `OutcomeUnknown`, which the log retries with the same append id.
+A leader that dies (`KeyboardInterrupt`, say) before its commit puts its followers back in the queue; during
+or after it, they get `OutcomeUnknown`, which the log retries with the same append id.
 """
 
 from __future__ import annotations

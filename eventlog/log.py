@@ -1,7 +1,7 @@
 """`EventLog`: append, read, follow, verify. The one object that the other rooms and applications hold.
 
-It ties the parts of this room together and owns none of their rules: read `writing` for the way of an append, `reading`
-for what is checked on the way back, `engine` for the seam below, `events` for what can be said.
+It ties the parts of this room together and owns none of their rules: read `writing` for the way of an append,
+`reading` for what is checked on the way back, `engine` for the seam below, `events` for what can be said.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ _FOLLOW_PAGE = 1000
 class EventLog:
     """An append-only log of events: a folder on disk, or in memory.
 
-    Appends are atomic over several streams, conditional, and durable when they return; positions are dense and in
-    commit order; every read checks what it reads. Thread-safe; several processes may have the same folder open.
+    Appends are atomic over several streams, conditional, and durable when they return; positions are dense
+    and in commit order; every read checks what it reads. Thread-safe; several processes may have the same
+    folder open.
 
     >>> with EventLog("audit.lithograph") as log:
     ...     log.record("opened", b"...")
     ...     [record.event for record in log.read()]
 
-    A folder that is absent or empty is made into a log unless `read_only`. Raises `NotALog` when the path holds
-    something else, `NewerFormat`, `LogLocked`, `CorruptionError`, and `NetworkFileSystem` unless `force_network`.
+    A folder that is absent or empty is made into a log unless `read_only`. Raises `NotALog` when the path
+    holds something else, `NewerFormat`, `LogLocked`, `CorruptionError`, and `NetworkFileSystem` unless
+    `force_network`.
     """
 
     def __init__(
@@ -129,7 +131,8 @@ class EventLog:
         return context.as_actor(actor, reason=reason)
 
     def demand_actor(self, what: str, *, actor: str | None = None) -> None:
-        """Raise `ActorRequired` when this log demands an actor for manual acts and there is none for `what`."""
+        """Raise `ActorRequired` when this log demands an actor for manual acts and there is none for
+        `what`."""
         if self.require_actor and not actor and not context.current_actor().name:
             raise ActorRequired(
                 f"this log records no {what} without saying who did it: "
@@ -149,9 +152,9 @@ class EventLog:
         """Append to one or several streams, all or nothing; durable when it returns.
 
         Raises `ConflictError` when a stream is not at its expected version, `LimitExceeded`, `ReadOnlyLog`,
-        `ScopeErased`, `Unavailable`: nothing was written. `OutcomeUnknown` is raised only after several tries:
-        repeat the call with the same `append_id` (and, when all is `ANY`, `since`: the log's head position before
-        the first try), and it is written once.
+        `ScopeErased`, `Unavailable`: nothing was written. `OutcomeUnknown` is raised only after several
+        tries: repeat the call with the same `append_id` (and, when all is `ANY`, `since`: the log's head
+        position before the first try), and it is written once.
         """
         self._demand_writable()
         return self._writer.append(writes, append_id, since)
@@ -165,7 +168,8 @@ class EventLog:
         return self.append((write,))
 
     def scope_of(self, name: StreamName) -> int:
-        """Return the number of a stream's erasure scope; for a new stream, the one its first append will use."""
+        """Return the number of a stream's erasure scope; for a new stream, the one its first append will
+        use."""
         self._demand_writable()
         return self._writer.scope_of(name)
 
@@ -201,7 +205,8 @@ class EventLog:
         return records
 
     def read_stream(self, stream_id: bytes, after: int = 0, limit: int = 1000) -> list[Record]:
-        """Return the records of a stream at versions `after + 1` …: `limit` of them, fewer only at its end."""
+        """Return the records of a stream at versions `after + 1` …: `limit` of them, fewer only at its
+        end."""
         records: list[Record] = []
         for page in self.scan_stream(stream_id, after, after + limit, page=limit):
             records += page
@@ -226,7 +231,8 @@ class EventLog:
             after += len(records)
 
     def follow(self, after: int = 0, *, timeout: float | None = None, poll: float = 0.5) -> Iterator[Record]:
-        """Yield the records after position `after`, then those that come, from any process; each once, in order.
+        """Yield the records after position `after`, then those that come, from any process; each once, in
+        order.
 
         Ends when none has come for `timeout` seconds; with `None`, never.
         """
@@ -239,7 +245,8 @@ class EventLog:
     # Large values
 
     def put_blob(self, name: StreamName, data: bytes) -> BlobRef:
-        """Store a large value in the erasure scope of stream `name`, once, and return where; durable when it returns."""
+        """Store a large value in the erasure scope of stream `name`, once, and return where; durable when it
+        returns."""
         self._demand_writable()
         scope = self.scope_of(name)
         digest = blob_digest(self._writer.scopes.key(scope), data)
@@ -271,8 +278,8 @@ class EventLog:
     def verify(self, *, progress: Callable[[int, int], None] | None = None) -> VerifyReport:
         """Check every stored byte of the log and return what was found; raises nothing about damage.
 
-        A log on disk is read by a child process, so damage cannot take this one down. `progress(done, total)` is told
-        how many records are done.
+        A log on disk is read by a child process, so damage cannot take this one down. `progress(done, total)`
+        is told how many records are done.
         """
         return verify(self.engine, self.path, progress=progress)
 

@@ -1,8 +1,9 @@
 """The tree over the whole log: an RFC 9162-shaped Merkle tree whose leaves bind position and record hash.
 
 Only its frontier is kept: the hashes of the perfect subtrees that the binary digits of the size name, largest
-first (at most 64). It grows in the transaction of each append and is enough to compute the root. `root` is the
-plain definition, for tests and for whoever holds all leaves. Read `chain` for where record hashes come from.
+first (at most 64). It grows in the transaction of each append and is enough to compute the root. `root` is
+the plain definition, for tests and for whoever holds all leaves. Read `chain` for where record hashes come
+from.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Records as read: what is checked on every page, and what is checked when a record is decoded.
 
-On every page: positions (or versions) are dense, and each header's hash is the one that its successor in the stream
-names, on the page or behind it. When a record is decoded: the digest of its erasable part. So what `verify` looks for
-in a whole log, a reader finds in what it reads. Read `engine.Page` for where the tails come from.
+On every page: positions (or versions) are dense, and each header's hash is the one that its successor in the
+stream names, on the page or behind it. When a record is decoded: the digest of its erasable part. So what
+`verify` looks for in a whole log, a reader finds in what it reads. Read `engine.Page` for where the tails
+come from.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blake3 import blake3
 
@@ -21,12 +22,13 @@ from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, NO_HASH, SALT_SIZE, Hea
 
 _BODY_AT = HEADER_SIZE + SALT_SIZE
 _NO_LINK = b""
-_new = tuple.__new__
+_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """A named tuple's own constructor is Python code and costs as much as the hash."""
 
 
 class Record(NamedTuple):
-    """One record of the log. The header is at hand; `body` and `event` are decoded each time they are asked for."""
+    """One record of the log. The header is at hand; `body` and `event` are decoded each time they are asked
+    for."""
 
     position: int
     header: Header
@@ -35,7 +37,8 @@ class Record(NamedTuple):
 
     @property
     def body(self) -> Body[Event]:
-        """The event with who and why; raises `IntegrityError` when its bytes are not those that were appended."""
+        """The event with who and why; raises `IntegrityError` when its bytes are not those that were
+        appended."""
         data, header = self.data, self.header
         if blake3(data[HEADER_SIZE:]).digest() != header.digest:
             raise _changed(self.position)
@@ -53,7 +56,8 @@ class Record(NamedTuple):
 
 
 def bodies(records: Sequence[Record]) -> list[Body[Event]]:
-    """Return the bodies of records, each checked against its digest: `record.body` for many, at half the cost."""
+    """Return the bodies of records, each checked against its digest: `record.body` for many, at half the
+    cost."""
     found: list[Body[Event]] = []
     join, known = found.append, decoder
     for position, header, data in records:
@@ -128,7 +132,9 @@ def _finding(position: int, expected: int, header: Header) -> CorruptionError | 
 
 
 def _changed(position: int) -> IntegrityError:
-    return IntegrityError(f"the content of the record at position {position} does not match its digest; run verify")
+    return IntegrityError(
+        f"the content of the record at position {position} does not match its digest; run verify"
+    )
 
 
 def _broken(position: int) -> IntegrityError:

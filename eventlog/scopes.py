@@ -1,8 +1,9 @@
 """Erasure scopes as an appender sees them: which key covers a stream.
 
-A stream's scope is that of its first record. A new stream gets a key from a pool drawn ahead in batches, so that a new
-stream costs no flush; which one, is remembered until its first append. Two processes that begin the same stream may
-pick two keys: the first append decides, the other is a conflict or carries its own scope in its records.
+A stream's scope is that of its first record. A new stream gets a key from a pool drawn ahead in batches, so
+that a new stream costs no flush; which one, is remembered until its first append. Two processes that begin
+the same stream may pick two keys: the first append decides, the other is a conflict or carries its own scope
+in its records.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Names of streams, and their keyed ids.
 
-A stream's name may have any length and content; its id is 16 bytes of BLAKE3 keyed with the log's secret, so ids say
-nothing about names outside the log. The name is stored in the stream's first record and compared at first use, so
-a collision cannot merge two streams.
+A stream's name may have any length and content; its id is 16 bytes of BLAKE3 keyed with the log's secret, so
+ids say nothing about names outside the log. The name is stored in the stream's first record and compared at
+first use, so a collision cannot merge two streams.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _TEXT, _BYTES = b"\x00", b"\x01"
 
 
 class StreamName(NamedTuple):
-    """What a stream is called: its kind (`thread`, `items`, `graph`, `app`, `store`, `blob`) and its name there."""
+    """What a stream is called: its kind (`thread`, `items`, `graph`, `app`, `store`, `blob`) and its name
+    there."""
 
     kind: str
     name: str | bytes

@@ -1,7 +1,7 @@
 """`verify`: is everything in the log what was appended?
 
-The checks are in `audit`. A log on disk is read by a child process, because touching a damaged map can kill whoever
-does it: the child's death is a finding, too.
+The checks are in `audit`. A log on disk is read by a child process, because touching a damaged map can kill
+whoever does it: the child's death is a finding, too.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class VerifyReport(NamedTuple):
 def verify(engine: Engine, path: Path | None, *, progress: Progress | None = None) -> VerifyReport:
     """Check every row of a log and return what was found; damage is a finding and raises nothing.
 
-    `progress(done, total)` is called now and then with numbers of records. Records that are appended meanwhile may
-    or may not be looked at.
+    `progress(done, total)` is called now and then with numbers of records. Records that are appended
+    meanwhile may or may not be looked at.
     """
     told = progress or _silent
     if path is not None and sys.executable:
@@ -67,7 +67,8 @@ def verify(engine: Engine, path: Path | None, *, progress: Progress | None = Non
 
 
 def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progress) -> Audit | None:
-    """Audit the log at `path` in this process; a log that cannot be opened is a finding and gives no audit."""
+    """Audit the log at `path` in this process; a log that cannot be opened is a finding and gives no
+    audit."""
     from .engines.lmdb import LmdbEngine
 
     try:
@@ -84,7 +85,8 @@ def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progre
 
 
 def child(path: str) -> None:
-    """Audit the log at `path` and write findings, progress and the report to standard output, one JSON a line."""
+    """Audit the log at `path` and write findings, progress and the report to standard output, one JSON a
+    line."""
 
     def tell(what: str, *content: Any) -> None:
         print(json.dumps([what, *content]), flush=True)  # noqa: T201 (the channel to the parent)
@@ -133,7 +135,9 @@ def _verify_in_child(path: Path, progress: Progress) -> VerifyReport:
 def _death(code: int, reached: int, complaint: str) -> str:
     where = f"after {reached:,} records or more"
     if code < 0:
-        return f"reading the file killed the reader ({signal.Signals(-code).name}) {where}: it is cut or damaged"
+        return (
+            f"reading the file killed the reader ({signal.Signals(-code).name}) {where}: it is cut or damaged"
+        )
     return f"the reader failed {where}: {complaint.splitlines()[-1] if complaint else f'exit code {code}'}"
 
 

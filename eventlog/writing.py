@@ -1,7 +1,7 @@
 """The way of an append: from stamped events to drafts, through group commit, to an answer or a conflict.
 
-What a caller's thread can do before the transaction it does here: ids, names, scope keys, encoding. An append whose
-outcome is unknown is tried again with the same append id, so it lies in the log once.
+What a caller's thread can do before the transaction it does here: ids, names, scope keys, encoding. An append
+whose outcome is unknown is tried again with the same append id, so it lies in the log once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ class Stamped(NamedTuple):
 
 
 class StreamWrite(NamedTuple):
-    """Events for one stream, which must be at version `expected` (`ANY`: wherever it is; no events: checked only).
+    """Events for one stream, which must be at version `expected` (`ANY`: wherever it is; no events: checked
+    only).
 
-    `scope` is the erasure scope; `None` is the stream's own, or a new one for a new stream. A fork passes its source's.
+    `scope` is the erasure scope; `None` is the stream's own, or a new one for a new stream. A fork passes its
+    source's.
     """
 
     name: StreamName
@@ -152,8 +154,9 @@ class Writer:
 
 def _conflict_error(conflict: Conflict, name: StreamName) -> ConflictError:
     return ConflictError(
-        f"{name.kind} {name.name!r} is at version {conflict.actual}, not at {conflict.expected}: somebody else appended "
-        "first and nothing of this append was written; read the stream again and decide anew, or fork",
+        f"{name.kind} {name.name!r} is at version {conflict.actual}, not at {conflict.expected}: "
+        "somebody else appended first and nothing of this append was written; "
+        "read the stream again and decide anew, or fork",
         stream=name.name,
         expected=conflict.expected,
         actual=conflict.actual,

@@ -1,15 +1,15 @@
 """The conformance suite of storage engines: what every engine owes, as tests that anybody can run on theirs.
 
-Derive a class from `EngineConformance`, give it a fixture `open_engine` that returns a function opening the same log
-again and again, and let pytest collect it:
+Derive a class from `EngineConformance`, give it a fixture `open_engine` that returns a function opening the
+same log again and again, and let pytest collect it:
 
     class TestMyEngine(EngineConformance):
         @pytest.fixture
         def open_engine(self, tmp_path):
             return lambda: MyEngine(tmp_path / "log")
 
-`EngineConformance.survives_close = False` for an engine that forgets when it is closed. Read `eventlog/engine.py` for
-the promises, `eventlog/engines/memory.py` for the plainest engine that keeps them.
+`EngineConformance.survives_close = False` for an engine that forgets when it is closed. Read
+`eventlog/engine.py` for the promises, `eventlog/engines/memory.py` for the plainest engine that keeps them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,19 @@ OpenEngine = Callable[[], Engine]
 
 NAMES = [
     StreamName("thread", name)
-    for name in ("t", "t1", "t1\0", "t1\0\0", "", b"", b"\x00", b"\xff" * 20, "é" * 300, "x" * 5000, b"y" * 512)
+    for name in (
+        "t",
+        "t1",
+        "t1\0",
+        "t1\0\0",
+        "",
+        b"",
+        b"\x00",
+        b"\xff" * 20,
+        "é" * 300,
+        "x" * 5000,
+        b"y" * 512,
+    )
 ]
 """Names that are prefixes of each other, empty, binary, and longer than a key may be."""
 
@@ -52,12 +64,20 @@ class Bench:
         """Return the id of a stream."""
         return self._id(StreamName("thread", name) if isinstance(name, str) else name)
 
-    def part(self, name: StreamName | str, expected: int, *data: bytes, first: bool | None = None) -> StreamAppend:
+    def part(
+        self, name: StreamName | str, expected: int, *data: bytes, first: bool | None = None
+    ) -> StreamAppend:
         """Return a stream's part of an append; `first` says that the first record has to name the stream."""
         full = encode_name(StreamName("thread", name) if isinstance(name, str) else name)
         named = expected == 0 if first is None else first
         drafts = [
-            Draft(Recorded.kind, Recorded.schema, 1_000_000, NO_ID, self._body(item, full if named and not at else None))
+            Draft(
+                Recorded.kind,
+                Recorded.schema,
+                1_000_000,
+                NO_ID,
+                self._body(item, full if named and not at else None),
+            )
             for at, item in enumerate(data)
         ]
         return StreamAppend(self.stream(name), expected, drafts, self.scope, self.scope_key)
@@ -67,7 +87,9 @@ class Bench:
         self._appends += 1
         return Append(append_id or self._appends.to_bytes(16, "big"), parts, since)
 
-    def append(self, *parts: StreamAppend, append_id: bytes | None = None, since: int | None = None) -> Appended:
+    def append(
+        self, *parts: StreamAppend, append_id: bytes | None = None, since: int | None = None
+    ) -> Appended:
         """Append and return where; a conflict fails the test."""
         outcome = self.engine.commit((self.make(*parts, append_id=append_id, since=since),))[0]
         assert isinstance(outcome, Appended), outcome
@@ -129,7 +151,8 @@ class EngineConformance:
         assert (len(identity.log_id), len(identity.secret), identity.floor) == (16, 32, 0)
 
     def test_positions_are_dense_and_in_order(self, bench: Bench) -> None:
-        """Records get positions 1, 2, 3 … in the order of appends, and versions 1, 2, 3 … in their streams."""
+        """Records get positions 1, 2, 3 … in the order of appends, and versions 1, 2, 3 … in their
+        streams."""
         first = bench.append(bench.part("a", 0, b"1", b"2"))
         second = bench.append(bench.part("b", 0, b"3"))
         third = bench.append(bench.part("a", 2, b"4"))
@@ -145,17 +168,21 @@ class EngineConformance:
         assert third.heads[bench.stream("a")] == head
 
     def test_streams_never_mix(self, bench: Bench) -> None:
-        """Streams whose names are prefixes of each other, empty, binary or long keep their own > 256 events each."""
+        """Streams whose names are prefixes of each other, empty, binary or long keep their own > 256 events
+        each."""
         rounds = 26
         for turn in range(rounds):
             for at, name in enumerate(NAMES):
-                bench.append(bench.part(name, turn * 10, *[b"%d %d" % (at, turn * 10 + n) for n in range(10)]))
+                bench.append(
+                    bench.part(name, turn * 10, *[b"%d %d" % (at, turn * 10 + n) for n in range(10)])
+                )
         for at, name in enumerate(NAMES):
             assert bench.data(name) == [b"%d %d" % (at, n) for n in range(rounds * 10)]
         assert len(bench.everything()) == len(NAMES) * rounds * 10
 
     def test_conflict_writes_nothing(self, bench: Bench) -> None:
-        """An append at a version that the stream has left, or has not reached, is refused and leaves nothing."""
+        """An append at a version that the stream has left, or has not reached, is refused and leaves
+        nothing."""
         bench.append(bench.part("a", 0, b"1", b"2"))
         before = bench.engine.log_head()
         assert bench.refused(bench.part("a", 1, b"x")) == (bench.stream("a"), 1, 2)
@@ -165,7 +192,8 @@ class EngineConformance:
         assert bench.data("a") == [b"1", b"2"]
 
     def test_append_is_atomic_over_streams(self, bench: Bench) -> None:
-        """Of an append to several streams all is written, in the order given, or nothing when one is refused."""
+        """Of an append to several streams all is written, in the order given, or nothing when one is
+        refused."""
         done = bench.append(bench.part("a", 0, b"1"), bench.part("b", ANY, b"2", b"3", first=True))
         assert (done.first, done.last) == (1, 3)
         assert {stream: head.version for stream, head in done.heads.items()} == {
@@ -205,7 +233,8 @@ class EngineConformance:
         assert outcomes[1] == Conflict(bench.stream("a"), 0, 1)
 
     def test_repeated_append_is_recognised_for_ever(self, bench: Bench) -> None:
-        """An append repeated under its id is answered as the first time and not written again, however late."""
+        """An append repeated under its id is answered as the first time and not written again, however
+        late."""
         parts = (bench.part("a", 0, b"1", b"2"), bench.part("b", 0, b"3"))
         done = bench.append(*parts, append_id=b"i" * 16)
         for turn in range(40):
@@ -224,7 +253,8 @@ class EngineConformance:
         assert bench.data("a") == [b"1"]
 
     def test_repeated_append_with_any_is_recognised(self, bench: Bench) -> None:
-        """With `ANY` a retry says where the log was at the first try, 0 included, and is recognised by its id."""
+        """With `ANY` a retry says where the log was at the first try, 0 included, and is recognised by its
+        id."""
         parts = (bench.part("a", ANY, b"1", b"2", first=True),)
         done = bench.append(*parts, append_id=b"i" * 16)
         bench.append(bench.part("a", ANY, b"3"))
@@ -235,14 +265,18 @@ class EngineConformance:
         assert bench.data("a") == [b"1", b"2", b"3", b"1", b"2"]
 
     def test_another_append_is_not_taken_for_a_repeated_one(self, bench: Bench) -> None:
-        """A conflict is a conflict when the id at that version is another append's, or the append has more records."""
+        """A conflict is a conflict when the id at that version is another append's, or the append has more
+        records."""
         bench.append(bench.part("a", 0, b"1"), append_id=b"i" * 16)
         assert bench.refused(bench.part("a", 0, b"1"), append_id=b"j" * 16).actual == 1
         assert bench.refused(bench.part("a", 0, b"1", b"2"), append_id=b"i" * 16).actual == 1
-        assert bench.refused(bench.part("b", 0, b"0"), bench.part("a", 0, b"1"), append_id=b"i" * 16).actual == 1
+        assert (
+            bench.refused(bench.part("b", 0, b"0"), bench.part("a", 0, b"1"), append_id=b"i" * 16).actual == 1
+        )
 
     def test_repeated_append_has_the_same_bytes(self, bench: Bench) -> None:
-        """Salts come from scope key, append id and index: the same append elsewhere has the same erasable part."""
+        """Salts come from scope key, append id and index: the same append elsewhere has the same erasable
+        part."""
         parts = (bench.part("a", 0, b"1", b"2"), bench.part("b", 0, b"1", b"2"))
         bench.append(parts[0], append_id=b"i" * 16)
         bench.append(parts[1], append_id=b"k" * 16)
@@ -252,14 +286,19 @@ class EngineConformance:
         assert records[0][144:] != records[2][144:]
 
     def test_limits_are_known_before_anything_is_written(self, bench: Bench) -> None:
-        """A record or an append that is too large raises `LimitExceeded`; the rest of the commit is not written."""
+        """A record or an append that is too large raises `LimitExceeded`; the rest of the commit is not
+        written."""
         limits = bench.engine.limits
         large = bytes(limits.record_bytes)
         many = [b""] * (limits.append_records + 1)
-        heavy = [bytes(limits.record_bytes - 1000)] * (limits.append_bytes // (limits.record_bytes - 1000) + 1)
+        heavy = [bytes(limits.record_bytes - 1000)] * (
+            limits.append_bytes // (limits.record_bytes - 1000) + 1
+        )
         for data in ([large], many, heavy):
             with pytest.raises(LimitExceeded):
-                bench.engine.commit([bench.make(bench.part("a", 0, b"1")), bench.make(bench.part("b", 0, *data))])
+                bench.engine.commit(
+                    [bench.make(bench.part("a", 0, b"1")), bench.make(bench.part("b", 0, *data))]
+                )
         assert bench.engine.log_head().position == 0
 
     def test_stream_named_twice_is_refused(self, bench: Bench) -> None:
@@ -286,7 +325,8 @@ class EngineConformance:
             assert merkle.root_of(bench.engine.log_head().frontier) == merkle.root(leaves)
 
     def test_page_has_a_tail_for_each_stream(self, bench: Bench) -> None:
-        """A page vouches for the last record of each stream on it: by its successor, or by the stream's head."""
+        """A page vouches for the last record of each stream on it: by its successor, or by the stream's
+        head."""
         bench.append(bench.part("a", 0, b"1", b"2"), bench.part("b", 0, b"3"))
         bench.append(bench.part("a", 2, b"4"))
         records = dict(bench.everything())
@@ -327,7 +367,8 @@ class EngineConformance:
         assert found == sorted(bench.stream(f"s{at}") for at in range(30))
 
     def test_wait_is_a_hint(self, bench: Bench) -> None:
-        """`wait` returns at once when there is more, after its timeout when there is not, and soon after an append."""
+        """`wait` returns at once when there is more, after its timeout when there is not, and soon after an
+        append."""
         bench.append(bench.part("a", 0, b"1"))
         assert bench.engine.wait(0, 30) == 1
         assert bench.engine.wait(1, 0.01) == 1
@@ -369,7 +410,9 @@ class EngineConformance:
         if not isinstance(bench.engine, Rows):
             pytest.skip("this engine does not show its rows")
         for name in NAMES:
-            bench.append(bench.part(name, 0, b"1", b"2"), bench.part("every", ANY, b"3", first=name == NAMES[0]))
+            bench.append(
+                bench.part(name, 0, b"1", b"2"), bench.part("every", ANY, b"3", first=name == NAMES[0])
+            )
         bench.engine.destroy_key(bench.engine.draw_keys(3)[0])
         findings: list[Finding] = []
         audit = Audit(bench.engine, findings.append, lambda done, total: None)
@@ -400,7 +443,8 @@ class EngineConformance:
                 call()
 
     def test_reopened_log_is_the_same(self, open_engine: OpenEngine) -> None:
-        """A log that is closed and opened again has the same identity, records, heads and keys, and goes on."""
+        """A log that is closed and opened again has the same identity, records, heads and keys, and goes
+        on."""
         if not self.survives_close:
             pytest.skip("this engine forgets when it is closed")
         engine = open_engine()

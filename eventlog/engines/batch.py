@@ -1,8 +1,8 @@
 """Which appends of a batch are accepted, refused or already there: the rules, once, for every engine.
 
-An engine opens its transaction, makes a `Batch` on it, admits appends in order, and stores what the batch gathered
-(`events`, `places`, `heads`, `log_head`). Nothing is written while appends are admitted, so a refused one leaves
-nothing. Later appends of a batch see the earlier ones.
+An engine opens its transaction, makes a `Batch` on it, admits appends in order, and stores what the batch
+gathered (`events`, `places`, `heads`, `log_head`). Nothing is written while appends are admitted, so a
+refused one leaves nothing. Later appends of a batch see the earlier ones.
 """
 
 from __future__ import annotations

@@ -60,16 +60,14 @@ def _is_log(path: Path) -> bool:
         others = {entry.name for entry in path.iterdir()} - _OURS
         if others:
             raise NotALog(
-                f"{path} is a folder with other things in it ({min(others)!r}, …): give the log a path of its own"
+                f"{path} is a folder with other things in it ({min(others)!r}, …): give the log its own path"
             )
         return False
     if not path.exists():
         return False
     with path.open("rb") as file:
         if file.read(len(_SQLITE)) == _SQLITE:
-            raise NotALog(
-                f"{path} is a SQLite database, a log is a folder: give the log a path of its own beside it"
-            )
+            raise NotALog(f"{path} is a SQLite database, a log is a folder: give the log its own path")
     raise NotALog(f"{path} is a file, a log is a folder: give the log a path of its own")
 
 

@@ -5,8 +5,9 @@
     keys/  keys: number -> scope key     keymeta: which log they belong to
     views/ derived; not opened here
 
-Records, index, heads, frontier and head position of an append are one transaction. Scope keys are durable before they
-are handed out. Read `rows` for the layouts, `batch` for the rules of an append, `environments` for LMDB itself.
+Records, index, heads, frontier and head position of an append are one transaction. Scope keys are durable
+before they are handed out. Read `rows` for the layouts, `batch` for the rules of an append, `environments`
+for LMDB itself.
 """
 
 from __future__ import annotations
@@ -201,7 +202,8 @@ class LmdbEngine:
     # Opening
 
     def _check_not_emptied(self, has_keys: bool) -> None:
-        """Refuse a log file without content beside existing keys: LMDB would quietly begin a new log in it."""
+        """Refuse a log file without content beside existing keys: LMDB would quietly begin a new log in
+        it."""
         data = self.path / LOG / DATA_FILE
         if has_keys and (not data.exists() or data.stat().st_size == 0):
             raise CorruptionError(f"{data} is missing or empty, but keys/ is there; restore it from a backup")
@@ -215,7 +217,7 @@ class LmdbEngine:
         identity = rows.unpack_identity(row)
         if identity.format > FORMAT_VERSION:
             raise NewerFormat(
-                f"{self.path} has format {identity.format}, this version reads up to {FORMAT_VERSION}: upgrade"
+                f"{self.path} has format {identity.format}, this version reads {FORMAT_VERSION}: upgrade"
             )
         return identity
 
@@ -269,7 +271,8 @@ class LmdbEngine:
         transaction.cursor(db=self._tables["heads"]).putmulti(heads)
         if added != len(events) or placed != len(events):
             raise CorruptionError(
-                f"{self.path} already holds records after its last position {position}; nothing was written; run verify"
+                f"{self.path} already holds records after its last position {position}; "
+                "nothing was written; run verify"
             )
         row = rows.pack_log_head(batch.log_head, transaction.id())
         transaction.put(rows.LOG_HEAD, row, db=self._tables["meta"])

@@ -1,7 +1,7 @@
 """The executable specification of an engine: lists and dicts behind one lock.
 
-What `LmdbEngine` must do, this does in the plainest way; the conformance suite runs both. It keeps nothing when the
-process ends.
+What `LmdbEngine` must do, this does in the plainest way; the conformance suite runs both. It keeps nothing
+when the process ends.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class MemoryEngine:
         return Page(records, {stream: self._tail(stream, record) for stream, record in last.items()}, end)
 
     def _tail(self, stream: bytes, record: bytes) -> bytes:
-        version = HEADER.unpack_from(record)[5]
+        version: int = HEADER.unpack_from(record)[5]
         places = self._places.get(stream, [])
         if version == len(places):
             return self._heads[stream].hash

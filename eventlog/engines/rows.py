@@ -1,8 +1,8 @@
 """How rows of the tables are laid out, and the checksums that let a changed byte be seen.
 
-Records vouch for themselves (`record`, `chain`). Everything else that is stored (identity, end of the log, heads of
-streams, scope keys) carries a checksum over its key and value, so a row moved to another key is found too. Both
-engines use these layouts: the memory engine to show its rows to `verify`, LMDB to store them.
+Records vouch for themselves (`record`, `chain`). Everything else that is stored (identity, end of the log,
+heads of streams, scope keys) carries a checksum over its key and value, so a row moved to another key is
+found too. Both engines use these layouts: the memory engine to show its rows to `verify`, LMDB to store them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def unpack_log_head(stored: bytes) -> tuple[LogHead, int]:
 
 
 def transaction_of(stored: bytes | None) -> int | None:
-    """Return the transaction that a `LOG_HEAD` row says it was written by, whatever else is wrong with the row."""
+    """Return the transaction that a `LOG_HEAD` row says it was written by, whatever else is wrong with the
+    row."""
     return _LOG_HEAD.unpack_from(stored)[1] if stored and len(stored) >= _LOG_HEAD.size else None
 
 
@@ -92,7 +93,7 @@ def unpack_head(stream: bytes, stored: bytes) -> Head:
         or blake3(stream + value).digest(_HEAD_CHECK) != stored[_HEAD.size :]
     ):
         raise IntegrityError(
-            f"the head of stream {stream.hex()} does not match its checksum: stored bytes were changed; run verify"
+            f"the head of stream {stream.hex()} does not match its checksum: bytes were changed; run verify"
         )
     return Head._make(_HEAD.unpack(value))
 

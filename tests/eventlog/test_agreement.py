@@ -27,7 +27,10 @@ parts = st.builds(
     StreamAppend,
     st.sampled_from(STREAMS),
     st.integers(ANY, 6),
-    st.lists(st.builds(Draft, st.just(12), st.just(1), st.integers(0, 9), st.just(NO_ID), st.binary(max_size=9)), max_size=3),
+    st.lists(
+        st.builds(Draft, st.just(12), st.just(1), st.integers(0, 9), st.just(NO_ID), st.binary(max_size=9)),
+        max_size=3,
+    ),
     st.just(1),
     st.just(bytes(32)),
 )
@@ -42,7 +45,8 @@ appends = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(appends, min_size=1, max_size=4), max_size=8), st.integers(1, 5))
 def test_engines_agree(commits: list[list[Append]], limit: int) -> None:
-    """Whatever is committed, right or wrong, new or repeated: answers, records, heads and pages are the same."""
+    """Whatever is committed, right or wrong, new or repeated: answers, records, heads and pages are the
+    same."""
     memory = MemoryEngine(random=counting())
     with tempfile.TemporaryDirectory() as folder:
         embedded = LmdbEngine(Path(folder) / "log", random=counting())
@@ -55,6 +59,8 @@ def test_engines_agree(commits: list[list[Append]], limit: int) -> None:
             for after in range(0, memory.log_head().position + 1, 2):
                 assert embedded.read(after, limit) == memory.read(after, limit)
                 for stream in STREAMS:
-                    assert embedded.read_stream(stream, after, limit) == memory.read_stream(stream, after, limit)
+                    assert embedded.read_stream(stream, after, limit) == memory.read_stream(
+                        stream, after, limit
+                    )
         finally:
             embedded.close()

@@ -1,4 +1,5 @@
-"""LMDB environments: shared within a process, refused after a fork, grown and adopted, never read past their end."""
+"""LMDB environments: shared within a process, refused after a fork, grown and adopted, never read past their
+end."""
 
 from __future__ import annotations
 
@@ -10,10 +11,17 @@ from pathlib import Path
 
 import pytest
 from lithograph.eventlog import EventLog, environments
-from lithograph.eventlog.environments import open_environment
-from lithograph.eventlog.errors import CorruptionError, ForkedError, LogClosed, NewerFormat, NotALog, ReadOnlyLog
 from lithograph.eventlog.engines import folder, rows
-from lithograph.eventlog.errors import NetworkFileSystem
+from lithograph.eventlog.environments import open_environment
+from lithograph.eventlog.errors import (
+    CorruptionError,
+    ForkedError,
+    LogClosed,
+    NetworkFileSystem,
+    NewerFormat,
+    NotALog,
+    ReadOnlyLog,
+)
 
 from .conftest import put_into
 
@@ -71,7 +79,8 @@ def test_two_logs_on_one_folder(tmp_path: Path) -> None:
 
 
 def test_child_of_a_fork_must_open_anew(tmp_path: Path) -> None:
-    """After `fork` the parent's log raises `ForkedError` in the child, which may open its own; the parent goes on."""
+    """After `fork` the parent's log raises `ForkedError` in the child, which may open its own; the parent
+    goes on."""
     with EventLog(tmp_path / "log") as log:
         put_into(log)("a", 0, b"1")
 
@@ -90,7 +99,8 @@ def test_child_of_a_fork_must_open_anew(tmp_path: Path) -> None:
 
 
 def test_full_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A map that is full is doubled, as often as it takes, and the append that met its end is written once."""
+    """A map that is full is doubled, as often as it takes, and the append that met its end is written
+    once."""
     monkeypatch.setattr(environments, "LARGEST_MAP", 1 << 20)
     with EventLog(tmp_path / "log") as log:
         put = put_into(log)
@@ -115,16 +125,18 @@ def test_refused_map_is_halved(tmp_path: Path) -> None:
     """Where the system refuses a large map a smaller one is taken."""
     script = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30));"
-        "from lithograph.eventlog import EventLog; log = EventLog(sys.argv[1]); log.record('t', b''); log.close()"
+        "from lithograph.eventlog import EventLog; log = EventLog(sys.argv[1]);"
+        "log.record('t', b''); log.close()"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "log")], check=True)
 
 
 @pytest.mark.parametrize("part", ["log", "keys"])
 def test_cut_file_is_found_at_open(tmp_path: Path, part: str) -> None:
-    """A file shorter than its last page is `CorruptionError` at open, not a crash later; so is an emptied one."""
+    """A file shorter than its last page is `CorruptionError` at open, not a crash later; so is an emptied
+    one."""
     with EventLog(tmp_path / "log") as log:
-        for turn in range(20):
+        for _turn in range(20):
             log.record("t", bytes(50_000))
             log.engine.draw_keys(50)
     data = tmp_path / "log" / part / "data.mdb"
@@ -177,7 +189,8 @@ def test_keys_of_another_log_are_refused(tmp_path: Path) -> None:
 
 
 def test_path_that_is_no_log_says_what_it_is(tmp_path: Path) -> None:
-    """A file, a SQLite file and a folder with other things are `NotALog`, each with its own advice; none is touched."""
+    """A file, a SQLite file and a folder with other things are `NotALog`, each with its own advice; none is
+    touched."""
     (tmp_path / "file").write_bytes(b"hello")
     (tmp_path / "sqlite.db").write_bytes(b"SQLite format 3\x00" + bytes(100))
     (tmp_path / "folder").mkdir()
@@ -211,7 +224,8 @@ def test_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_append_behind_stray_records_is_refused(tmp_path: Path) -> None:
-    """Records behind the end of the log are never overwritten: the append is refused and nothing is written."""
+    """Records behind the end of the log are never overwritten: the append is refused and nothing is
+    written."""
     with EventLog(tmp_path / "log") as log:
         put_into(log)("a", 0, b"1")
         environment = open_environment(tmp_path / "log" / "log", rows.TABLES)

@@ -44,9 +44,9 @@ def test_follow_ends_after_its_timeout(log: EventLog) -> None:
 
 def test_follow_sees_other_processes(tmp_path: Path) -> None:
     """What another process appends is followed, gapless."""
-    with EventLog(tmp_path / "log") as log:
-        with subprocess.Popen([sys.executable, "-c", APPENDER, str(tmp_path / "log"), "40"]) as process:
-            follower = log.follow(timeout=20)
-            positions = [next(follower).position for _ in range(40)]
-            assert process.wait() == 0
+    command = [sys.executable, "-c", APPENDER, str(tmp_path / "log"), "40"]
+    with EventLog(tmp_path / "log") as log, subprocess.Popen(command) as process:
+        follower = log.follow(timeout=20)
+        positions = [next(follower).position for _ in range(40)]
+        assert process.wait() == 0
     assert positions == list(range(1, 41))

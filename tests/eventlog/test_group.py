@@ -44,11 +44,14 @@ class Slow(MemoryEngine):
 def append_to(name: int, *, time_us: int = 1, size: int = 10) -> Append:
     """An append of one record to a stream of its own."""
     draft = Draft(12, 1, time_us, NO_ID, bytes(size))
-    return Append(name.to_bytes(16, "big"), [StreamAppend(name.to_bytes(16, "big"), 0, (draft,), 1, bytes(32))])
+    return Append(
+        name.to_bytes(16, "big"), [StreamAppend(name.to_bytes(16, "big"), 0, (draft,), 1, bytes(32))]
+    )
 
 
 def run_all(engine: Slow, group: GroupCommit, appends: Sequence[Append]) -> list[object]:
-    """Submit each append on a thread of its own: the first one leads and waits, the others queue behind it."""
+    """Submit each append on a thread of its own: the first one leads and waits, the others queue behind
+    it."""
     results: list[object] = [None] * len(appends)
 
     def submit(at: int) -> None:
@@ -106,7 +109,8 @@ def test_interrupt_before_the_commit_is_retried_by_followers() -> None:
 
 @pytest.mark.parametrize("written", [False, True])
 def test_interrupt_during_the_commit_is_unknown_to_followers(written: bool) -> None:
-    """Followers of a leader interrupted during or after its commit get `OutcomeUnknown`, whatever was written."""
+    """Followers of a leader interrupted during or after its commit get `OutcomeUnknown`, whatever was
+    written."""
     engine = Slow()
 
     def strike(commit: int) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from lithograph.eventlog import ANY, NO_ID, EventLog, ManualClock, StreamName, StreamWrite
+from lithograph.eventlog.engine import Append, Appended, Conflict
+from lithograph.eventlog.engines.memory import MemoryEngine
 from lithograph.eventlog.errors import (
     ActorRequired,
     ConflictError,
@@ -20,8 +22,6 @@ from lithograph.eventlog.errors import (
     ReadOnlyLog,
     StreamCollision,
 )
-from lithograph.eventlog.engine import Append, Appended, Conflict
-from lithograph.eventlog.engines.memory import MemoryEngine
 from lithograph.eventlog.events import ItemDeleted, ItemPut, Recorded
 from lithograph.eventlog.reading import bodies
 
@@ -89,11 +89,15 @@ def test_append_is_idempotent(log: EventLog, put: Put) -> None:
 
 def test_name_is_in_the_first_record_only(log: EventLog, put: Put) -> None:
     """A stream's name is stored once, and found again whatever it is."""
-    names = [StreamName("thread", name) for name in ("", b"", "\0", b"\0", "\ud800", "x" * 9000, b"\xff" * 600)]
+    names = [
+        StreamName("thread", name) for name in ("", b"", "\0", b"\0", "\ud800", "x" * 9000, b"\xff" * 600)
+    ]
     for name in names:
         log.append([StreamWrite(name, ANY, [log.stamp(Recorded("t", b""))] * 2)])
         log.append([StreamWrite(name, 2, [log.stamp(Recorded("t", b""))])])
-    assert sorted(map(repr, (log.stream_name(stream) for stream, _ in log.streams()))) == sorted(map(repr, names))
+    assert sorted(map(repr, (log.stream_name(stream) for stream, _ in log.streams()))) == sorted(
+        map(repr, names)
+    )
     assert [body.name is not None for body in bodies(log.read())] == [True, False, False] * len(names)
     with pytest.raises(LimitExceeded, match="name"):
         put("x" * 70_000, 0, b"1")
@@ -178,7 +182,9 @@ def test_application_events_are_in_the_same_chain(log: EventLog) -> None:
 
 def test_new_streams_draw_keys_in_batches(log: EventLog, put: Put) -> None:
     """Each new stream has a scope of its own, and the next scopes are drawn already."""
-    scopes = [put(f"s{at}", 0, b"1").heads[log.stream_id(StreamName("thread", f"s{at}"))].scope for at in range(10)]
+    scopes = [
+        put(f"s{at}", 0, b"1").heads[log.stream_id(StreamName("thread", f"s{at}"))].scope for at in range(10)
+    ]
     assert scopes == list(range(1, 11))
     assert log.engine.key(64) is not None
     assert log.engine.key(65) is None
@@ -240,7 +246,8 @@ def test_unknown_outcome_is_settled_by_the_log(expected: int) -> None:
 
 
 def test_changed_content_is_found_when_decoded(log: EventLog, put: Put) -> None:
-    """A record whose content is not what was appended raises `IntegrityError` when it is decoded, not before."""
+    """A record whose content is not what was appended raises `IntegrityError` when it is decoded, not
+    before."""
     put("a", 0, b"1")
     record = log.read()[0]
     changed = record._replace(data=record.data[:-1] + bytes([record.data[-1] ^ 1]))
@@ -252,7 +259,8 @@ def test_changed_content_is_found_when_decoded(log: EventLog, put: Put) -> None:
 
 @pytest.mark.parametrize("at", [0, 40, 60, 120])
 def test_changed_header_is_found_when_read(at: int) -> None:
-    """A changed byte in a header breaks the chain for every read that touches it, by position or by stream."""
+    """A changed byte in a header breaks the chain for every read that touches it, by position or by
+    stream."""
     engine = MemoryEngine()
     with EventLog.over(engine) as log:
         put_into(log)("a", 0, b"1", b"2", b"3")
