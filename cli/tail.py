@@ -63,7 +63,11 @@ def _print(log: EventLog, records: Iterable[Record], write: Callable[[dict[str, 
 
 
 def _write_line(event: dict[str, Any]) -> None:
-    what = " ".join(f"{name}={short(value, width=60)}" for name, value in event["what"].items() if value not in (None, "", []))
+    what = " ".join(
+        f"{name}={short(value, width=60)}"
+        for name, value in event["what"].items()
+        if value not in (None, "", [])
+    )
     who = who_text(Who(event["actor"], event["reason"]))
     say(
         f"{event['position']:>8}  {event['at'][11:23]}  {event['stream']:<24} {event['kind']:<20} {what}"

@@ -9,11 +9,14 @@ import typer
 
 from .options import AsJson, LogPath
 from .output import say, write_json, write_table
-from .plain import short
-from .reading import NothingFound, checkpoint_id, config_of, opened
+from .plain import plain, short
+from .reading import NothingFound, config_of, opened
 
 if TYPE_CHECKING:
-    from ..projections import StateSnapshot
+    from ..eventlog import EventLog
+    from ..projections import ThreadInfo
+
+_INTERRUPTED = "interrupted"
 
 
 def threads(
@@ -23,61 +26,63 @@ def threads(
     limit: Annotated[int, typer.Option(metavar="N", min=0, help="At most so many threads; 0 for all.")] = 50,
     as_json: AsJson = False,
 ) -> int:
-    """List the threads of a log: state, latest checkpoint, and the question that waits, if one does."""
-    from ..projections import snapshot
+    """List the threads of a log: status, latest checkpoint, and the question that waits, if one does."""
     from ..projections import threads as all_threads
 
     with opened(log) as opened_log:
-        rows = (_row(thread, snapshot(opened_log, config_of(thread))) for thread in all_threads(opened_log))
-        wanted = (row for row in rows if row["interrupts"] or not waiting)
-        shown = list(islice(wanted, limit or None))
+        wanted = (info for info in all_threads(opened_log) if info.status == _INTERRUPTED or not waiting)
+        rows = [_row(opened_log, info) for info in islice(wanted, limit or None)]
         more = next(wanted, None) is not None
-    if as_json:
-        for row in shown:
-            write_json(row)
-    elif shown:
-        _write_table(shown)
-        if more:
-            say(f"only the first {limit} are shown; --limit 0 shows all")
-    if not shown:
+    if not rows:
         raise NothingFound("no thread waits for an answer" if waiting else "the log has no thread yet")
+    if as_json:
+        for row in rows:
+            write_json(row)
+        return 0
+    _write_table(rows)
+    if more:
+        say(f"only the first {limit} are shown; --limit 0 shows all")
     return 0
 
 
-def _row(thread: str, latest: StateSnapshot) -> dict[str, Any]:
+def _row(log: EventLog, info: ThreadInfo) -> dict[str, Any]:
     return {
-        "thread_id": thread,
-        "state": _state(latest),
-        "step": (latest.metadata or {}).get("step"),
-        "next": list(latest.next),
-        "interrupts": [interrupt.value for interrupt in latest.interrupts],
-        "checkpoint_id": checkpoint_id(latest),
-        "created_at": latest.created_at,
+        "thread_id": info.thread_id,
+        "status": info.status,
+        "step": info.step,
+        "planned": list(info.planned),
+        "interrupts": _questions(log, info),
+        "checkpoint_id": info.checkpoint_id,
+        "events": info.version,
+        "created_at": info.created_at,
+        "updated_at": info.updated_at,
     }
 
 
-def _state(latest: StateSnapshot) -> str:
-    if latest.interrupts:
-        return "waiting"
-    if any(task.error for task in latest.tasks):
-        return "failed"
-    return "unfinished" if latest.next else "finished"
+def _questions(log: EventLog, info: ThreadInfo) -> list[Any]:
+    """Return what a thread waits for; only one that stopped at a question is folded to know."""
+    from ..projections import snapshot
+
+    if info.status != _INTERRUPTED:
+        return []
+    return [plain(each.value) for each in snapshot(log, config_of(info.thread_id)).interrupts]
 
 
 def _write_table(rows: list[dict[str, Any]]) -> None:
     write_table(
-        ["thread", "state", "step", "next", "latest checkpoint", "at", "question"],
+        ["thread", "status", "step", "next", "latest checkpoint", "events", "at", "question"],
         [
             [
                 row["thread_id"],
-                row["state"],
-                str(row["step"]),
-                ", ".join(row["next"]),
+                row["status"],
+                "" if row["step"] is None else str(row["step"]),
+                ", ".join(row["planned"]),
                 row["checkpoint_id"] or "",
-                (row["created_at"] or "")[:19],
+                str(row["events"]),
+                row["updated_at"][:19],
                 short(row["interrupts"][0], width=60) if row["interrupts"] else "",
             ]
             for row in rows
         ],
-        right=["step"],
+        right=["step", "events"],
     )

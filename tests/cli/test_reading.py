@@ -13,18 +13,18 @@ def test_threads_lists_every_thread_with_its_state(lithograph: Lithograph, share
     """Each application is a thread; all are finished but the one that waits, which shows its question."""
     rows = lithograph("threads", shared_log, "--json").rows
 
-    states = {row["thread_id"]: row["state"] for row in rows}
+    states = {row["thread_id"]: row["status"] for row in rows}
     assert len(states) == DECIDED + 2
-    assert sorted(states.values()) == [*["finished"] * (DECIDED + 1), "waiting"]
-    waiting = next(row for row in rows if row["state"] == "waiting")
-    assert waiting["next"] == ["officer"]
+    assert sorted(states.values()) == [*["finished"] * (DECIDED + 1), "interrupted"]
+    waiting = next(row for row in rows if row["status"] == "interrupted")
+    assert waiting["planned"] == ["officer"]
     assert waiting["interrupts"][0]["application_id"] == waiting["thread_id"]
 
 
 def test_threads_waiting_lists_only_those(lithograph: Lithograph, shared_log: Path) -> None:
     """--waiting is the officers' queue."""
-    assert [row["state"] for row in lithograph("threads", shared_log, "--waiting", "--json").rows] == [
-        "waiting"
+    assert [row["status"] for row in lithograph("threads", shared_log, "--waiting", "--json").rows] == [
+        "interrupted"
     ]
 
 
