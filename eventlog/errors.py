@@ -171,6 +171,27 @@ class MalformedValue(ValueEncodingError, ValueError):
     code = "LG303"
 
 
+class ReadError(LithographError):
+    """What was asked for cannot be read."""
+
+    code = "LG510"
+
+
+class MissingThreadId(ReadError, ValueError, KeyError):
+    """A config without `configurable.thread_id`."""
+
+    code = "LG511"
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class CheckpointNotFound(ReadError, ValueError):
+    """The thread has no checkpoint of that id."""
+
+    code = "LG512"
+
+
 class MissingExtra(LithographError, ImportError):
     """An optional package is needed; the message names the extra to install."""
 

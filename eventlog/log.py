@@ -7,7 +7,7 @@ It ties the parts of this room together and owns none of their rules: read `writ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from .engines.memory import MemoryEngine
 from .errors import ActorRequired, ConflictError, CorruptionError, IntegrityError, LogError, ReadOnlyLog
 from .events import Event, Recorded
 from .follow import follow
+from .forking import backwards, fork
 from .reading import Record, checked, checked_stream
 from .record import NO_ID
 from .streams import StreamName, decode_name, stream_ids
@@ -167,6 +168,18 @@ class EventLog:
         write = StreamWrite(StreamName("app", topic), ANY, (self.stamp(Recorded(topic, data), run=run),))
         return self.append((write,))
 
+    def fork(self, source_config: Mapping[str, Any], new_thread_id: Any) -> dict[str, Any]:
+        """Begin a thread where another one is, or was at the checkpoint that the config names; return its config.
+
+        One event, whatever the length of the source. A fork of the head inherits what its open tasks wrote: finished
+        ones do not run again, questions wait for answers. An older checkpoint's tasks start anew.
+
+        >>> log.fork({"configurable": {"thread_id": "case-7"}}, "case-7 without the guarantor")
+
+        Raises `CheckpointNotFound`, and `ConflictError` when the new thread exists.
+        """
+        return fork(self, source_config, new_thread_id)
+
     def scope_of(self, name: StreamName) -> int:
         """Return the number of a stream's erasure scope; for a new stream, the one its first append will
         use."""
@@ -229,6 +242,10 @@ class EventLog:
                 return
             yield records
             after += len(records)
+
+    def backwards(self, stream_id: bytes, version: int | None = None) -> Iterator[Record]:
+        """Yield a stream's records from its end, or from `version`, down to the first."""
+        return backwards(self, stream_id, self.head(stream_id).version if version is None else version)
 
     def follow(self, after: int = 0, *, timeout: float | None = None, poll: float = 0.5) -> Iterator[Record]:
         """Yield the records after position `after`, then those that come, from any process; each once, in

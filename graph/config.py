@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, Final, cast
-from uuid import UUID
 
-from ..projections.errors import MissingThreadId
+from ..eventlog.configs import configurable, thread_id_of
 from ..projections.types import RunnableConfig
 from .scope import NodeScope
 from .types import Runtime, StreamWriter
@@ -22,6 +21,19 @@ current_scope: ContextVar[NodeScope | None] = ContextVar("lithograph_scope", def
 """The scope of the user code that runs now; set by the loop, per task."""
 
 _MERGED_DICTS = ("metadata", "configurable")
+
+__all__ = [
+    "DEFAULT_RECURSION_LIMIT",
+    "configurable",
+    "current_scope",
+    "get_config",
+    "get_runtime",
+    "get_store",
+    "get_stream_writer",
+    "merge_configs",
+    "recursion_limit_of",
+    "thread_id_of",
+]
 
 
 def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
@@ -38,29 +50,6 @@ def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
             else:
                 merged[key] = value
     return cast("RunnableConfig", merged)
-
-
-def configurable(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the `configurable` part of a config, empty when there is none."""
-    return cast("dict[str, Any]", (config or {}).get("configurable") or {})
-
-
-def thread_id_of(config: Mapping[str, Any] | None) -> str:
-    """Return the thread that a config names; `int` and `UUID` ids count as their text.
-
-    Raises `MissingThreadId` without one and `TypeError` for an id of another type.
-    """
-    given = configurable(config).get("thread_id")
-    if given is None:
-        raise MissingThreadId(
-            "Checkpointer requires one or more of the following 'configurable' keys: thread_id. "
-            'Pass a config like {"configurable": {"thread_id": "1"}}.'
-        )
-    if isinstance(given, str):
-        return given
-    if isinstance(given, int | UUID) and not isinstance(given, bool):
-        return str(given)
-    raise TypeError(f"thread_id must be a str, int or UUID, not {type(given).__name__}: {given!r}")
 
 
 def recursion_limit_of(config: Mapping[str, Any] | None) -> int:

@@ -1,1 +1,40 @@
-"""."""
+"""Folds over the log: a thread's state at any checkpoint, its history, forks, differences; the checkpointer.
+
+Start reading at `fold` (one pure function), then `state`, `thread`, `reader`, `snapshot`.
+"""
+
+from .checkpointer import EventLogSaver, InMemorySaver
+from .errors import (
+    CheckpointerRequired,
+    CheckpointNotFound,
+    EmptyChannelError,
+    FoldError,
+    InvalidUpdateError,
+    MissingThreadId,
+    NotSupportedYet,
+    ReadError,
+    ReducerDrift,
+)
+from .queries import history, snapshot
+from .threads import ThreadInfo, threads
+from .types import PregelTask, StateSnapshot
+
+__all__ = [
+    "EventLogSaver",
+    "InMemorySaver",
+    "StateSnapshot",
+    "PregelTask",
+    "snapshot",
+    "history",
+    "threads",
+    "ThreadInfo",
+    "CheckpointNotFound",
+    "CheckpointerRequired",
+    "EmptyChannelError",
+    "FoldError",
+    "InvalidUpdateError",
+    "MissingThreadId",
+    "NotSupportedYet",
+    "ReadError",
+    "ReducerDrift",
+]

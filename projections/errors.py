@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from ..eventlog.errors import LithographError
+from ..eventlog.errors import CheckpointNotFound, LithographError, MissingThreadId, ReadError
+
+__all__ = [
+    "FoldError",
+    "InvalidUpdateError",
+    "EmptyChannelError",
+    "ReducerDrift",
+    "ReadError",
+    "MissingThreadId",
+    "CheckpointNotFound",
+    "CheckpointerRequired",
+    "NotSupportedYet",
+]
 
 
 class FoldError(LithographError):
@@ -31,27 +43,6 @@ class ReducerDrift(FoldError):
     """Refolding with today's reducers gives another result than the one recorded."""
 
     code = "LG503"
-
-
-class ReadError(LithographError):
-    """What was asked for cannot be read."""
-
-    code = "LG510"
-
-
-class MissingThreadId(ReadError, ValueError, KeyError):
-    """A config without `configurable.thread_id`."""
-
-    code = "LG511"
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
-
-class CheckpointNotFound(ReadError, ValueError):
-    """The thread has no checkpoint of that id."""
-
-    code = "LG512"
 
 
 class CheckpointerRequired(ReadError, ValueError):

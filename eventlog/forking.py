@@ -1,0 +1,95 @@
+"""Forks: a thread that begins where another one was, in one event. Nothing is copied.
+
+The event says where the fork leaves its source; `projections.reader` reads through it. A checkpoint that the source
+itself inherited is forked from the stream that it was committed in, so forks of forks stay short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .clock import id_bytes
+from .configs import configurable, thread_id_of, thread_text
+from .errors import CheckpointNotFound
+from .events import CheckpointCommitted, ThreadForked
+from .reading import Record
+from .streams import StreamName
+from .writing import StreamWrite
+
+if TYPE_CHECKING:
+    from .log import EventLog
+
+_FIRST_PAGE = 16
+_LARGEST_PAGE = 1024
+
+
+def fork(log: EventLog, source_config: Mapping[str, Any], new_thread_id: Any) -> dict[str, Any]:
+    """Append the event that begins a thread as a fork; see `EventLog.fork`."""
+    source_id, asked = thread_id_of(source_config), configurable(source_config)
+    source = log.stream_id(StreamName("thread", source_id))
+    if not log.head(source).version:
+        raise CheckpointNotFound(f"There is no thread {source_id!r} to fork. Its name is case-sensitive.")
+    checkpoint_id = asked.get("checkpoint_id")
+    event = _of_head(log, source)
+    if event is None:
+        raise CheckpointNotFound(f"Thread {source_id!r} has no checkpoint yet, so there is nothing to fork.")
+    if checkpoint_id:
+        wanted = id_bytes(checkpoint_id) if isinstance(checkpoint_id, str) else None
+        if wanted != event.checkpoint:
+            event = None if wanted is None else _of_earlier(log, source, wanted)
+        if event is None:
+            raise CheckpointNotFound(
+                f"Thread {source_id!r} has no checkpoint {checkpoint_id!r}. List what it has with get_state_history."
+            )
+    thread_id = thread_text(new_thread_id)
+    name, scope = StreamName("thread", thread_id), log.head(source).scope
+    log.append([StreamWrite(name, 0, [log.stamp(event)], scope)])
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": asked.get("checkpoint_ns", "")}}
+
+
+def backwards(log: EventLog, stream: bytes, version: int) -> Iterator[Record]:
+    """Yield a stream's records from a version down to the first, read in pages that grow."""
+    page = _FIRST_PAGE
+    while version > 0:
+        low = max(0, version - page)
+        yield from reversed(log.read_stream(stream, low, version - low))
+        version, page = low, min(page * 2, _LARGEST_PAGE)
+
+
+def _of_head(log: EventLog, stream: bytes) -> ThreadForked | None:
+    """Return the fork of a thread as it stands: its last checkpoint, and what that one's tasks wrote so far."""
+    end = log.head(stream).version
+    for record in backwards(log, stream, end):
+        version = record.header.version
+        if record.header.kind == CheckpointCommitted.kind:
+            event = record.event
+            if isinstance(event, CheckpointCommitted) and event.namespace == "":
+                return ThreadForked(stream, version, event.id, end)
+        elif record.header.kind == ThreadForked.kind:
+            event = record.event
+            assert isinstance(event, ThreadForked)
+            # Untouched since it was forked: the same fork again. Else what was written here is inherited too.
+            return event if end == version else ThreadForked(stream, version, event.checkpoint, end)
+    return None
+
+
+def _of_earlier(log: EventLog, stream: bytes, wanted: bytes) -> ThreadForked | None:
+    """Return the fork of a checkpoint by id, looked for here and in the streams that this one was forked from."""
+    until = log.head(stream).version
+    while True:
+        fork: ThreadForked | None = None
+        for page in log.scan_stream(stream, until=until):
+            for record in page:
+                if record.header.kind == CheckpointCommitted.kind:
+                    event = record.event
+                    assert isinstance(event, CheckpointCommitted)
+                    if event.id == wanted and event.namespace == "":
+                        return ThreadForked(stream, record.header.version, wanted)
+                elif record.header.kind == ThreadForked.kind:
+                    event = record.event
+                    assert isinstance(event, ThreadForked)
+                    fork = event
+        if fork is None:
+            return None
+        stream, until = fork.source, fork.version

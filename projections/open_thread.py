@@ -1,0 +1,124 @@
+"""`OpenThread`: one thread of a log as this moment's reader sees it. Where every read by name begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..eventlog.clock import id_bytes
+from ..eventlog.events import ChannelWritten
+from ..eventlog.log import EventLog, StreamName
+from ..eventlog.serde import Serializer
+from ..eventlog.configs import configurable
+from .errors import CheckpointNotFound
+from .reader import StreamPast, find, history, threads_of
+from .snapshot import Lens, metadata_of
+from .state import CheckpointState
+from .thread import OpenWrites, Thread
+from .types import INTERRUPT
+from .values import LogValues
+
+
+class Place(NamedTuple):
+    """A checkpoint that was asked for: its state, its tasks' writes, and a look into its stream."""
+
+    past: StreamPast
+    state: CheckpointState
+    writes: OpenWrites
+
+
+class OpenThread:
+    """A thread by id: its folded head, its older checkpoints, its history. Empty when the log has no such thread."""
+
+    def __init__(self, log: EventLog, thread_id: str, serializer: Serializer) -> None:
+        self.log = log
+        self.id = thread_id
+        self.name = StreamName("thread", thread_id)
+        self.stream = log.stream_id(self.name)
+        self.values = LogValues(log, self.name, serializer)
+        self.thread: Thread = threads_of(log).head(log, self.stream, self.values)
+
+    def find(self, checkpoint_id: str) -> Place:
+        """Return a checkpoint by its id; raises `CheckpointNotFound`."""
+        number = id_bytes(checkpoint_id)
+        found = None if number is None else find(self.log, self.thread, self.values, number)
+        if found is None:
+            raise CheckpointNotFound(
+                f"Thread {self.id!r} has no checkpoint {checkpoint_id!r}. List what it has with get_state_history."
+            )
+        return Place(*found)
+
+    def head(self, namespace: str = "") -> Place | None:
+        """Return a namespace's last checkpoint, or `None`."""
+        state = self.thread.heads.get(namespace)
+        if state is None:
+            return None
+        return Place(self.past(), state, self.thread.open.get(state.id, {}))
+
+    def past(self) -> StreamPast:
+        """Return a look into the thread's stream."""
+        return StreamPast(self.log, self.stream, self.values, self.thread)
+
+    def lens(self, place_past: StreamPast, keys: tuple[str, ...] | str | None) -> Lens:
+        """Return how snapshots of this thread are built."""
+        return Lens(self.id, self.values, place_past.written_at, keys=keys)
+
+    def places(
+        self,
+        config: Mapping[str, Any],
+        *,
+        filter: Mapping[str, Any] | None = None,
+        before: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        everywhere: bool = False,
+    ) -> Iterator[Place]:
+        """Yield the checkpoints of the config's namespace, newest first by position; lazily.
+
+        A config with a checkpoint id means that one alone. `filter`: metadata that must be equal. `before`: only what
+        was committed before that checkpoint. `everywhere`: of all namespaces. Raises `CheckpointNotFound`.
+        """
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit must be 0 or more, or None for no limit, not {limit}")
+        asked = configurable(config)
+        namespace = asked.get("checkpoint_ns", "")
+        count = 0
+        for place in self._places(asked.get("checkpoint_id"), before):
+            if limit is not None and count >= limit:
+                return
+            elsewhere = place.state.namespace != namespace and not everywhere
+            if elsewhere or not _matches(place.state, filter, self.values):
+                continue
+            count += 1
+            yield place
+
+    def raised(self) -> frozenset[str]:
+        """Return the ids of all interrupts that this thread ever raised; reads the whole thread."""
+        ids: set[str] = set()
+        for page in self.log.scan_stream(self.stream):
+            for record in page:
+                if record.header.kind != ChannelWritten.kind:
+                    continue
+                event = record.event
+                assert isinstance(event, ChannelWritten)
+                for channel, data in event.writes:
+                    if channel == INTERRUPT:
+                        ids.update(question.id for question in self.values.decode(data))
+        return frozenset(ids)
+
+    def _places(self, checkpoint_id: str | None, before: Mapping[str, Any] | None) -> Iterator[Place]:
+        if checkpoint_id:
+            if self.thread.version:
+                yield self.find(checkpoint_id)
+            return
+        earlier = configurable(before).get("checkpoint_id")
+        version = None if earlier is None else self.find(earlier).state.version
+        past = self.past()
+        for state, writes in history(self.log, self.thread, self.values, before=version):
+            yield Place(past, state, writes)
+
+
+def _matches(state: CheckpointState, filter: Mapping[str, Any] | None, values: LogValues) -> bool:
+    if not filter:
+        return True
+    metadata = metadata_of(state, values)
+    return all(key in metadata and metadata[key] == value for key, value in filter.items())

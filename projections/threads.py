@@ -1,0 +1,90 @@
+"""`threads`: which threads a log has, and how far each of them is, without folding any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..eventlog.clock import id_text
+from ..eventlog.events import CheckpointCommitted, RunEnded, RunStarted, ThreadForked
+from ..eventlog.log import EventLog, Record
+from .snapshot import created_at
+
+_STREAMS = 1000
+
+
+class ThreadInfo(NamedTuple):
+    """What the end of a thread's stream says of it."""
+
+    thread_id: str
+    version: int
+    """How many events it has."""
+    status: str
+    """`finished`, `interrupted`, `failed` or `stopped`, as its last run ended; `open`: a run is on it, or was killed."""
+    checkpoint_id: str | None
+    """The root namespace's last checkpoint; `None` when it has none of its own."""
+    step: int | None
+    source: str | None
+    planned: tuple[str, ...]
+    """The tasks planned at that checkpoint: names, in the order that `next` shows. Some may have finished."""
+    created_at: str
+    updated_at: str
+
+
+def threads(log: EventLog) -> Iterator[ThreadInfo]:
+    """Yield the log's threads in the order in which they began.
+
+    >>> [info.thread_id for info in threads(log)]
+
+    Reads the first record of each stream of the log, and then the last few of each thread as it is reached.
+    """
+    for first, stream in sorted(_firsts(log), key=lambda pair: pair[0].position):
+        yield _info(log, stream, first)
+
+
+def _firsts(log: EventLog) -> Iterator[tuple[Record, bytes]]:
+    after = b""
+    while page := log.streams(after, _STREAMS):
+        after = page[-1][0]
+        for stream, _head in page:
+            if log.stream_name(stream).kind == "thread":
+                yield log.read_stream(stream, 0, 1)[0], stream
+
+
+def _info(log: EventLog, stream: bytes, first: Record) -> ThreadInfo:
+    version = log.head(stream).version
+    ended: RunEnded | RunStarted | None = None
+    head: CheckpointCommitted | None = None
+    fork: ThreadForked | None = None
+    updated_us: int | None = None
+    for record in log.backwards(stream, version):
+        updated_us = record.header.time_us if updated_us is None else updated_us
+        kind = record.header.kind
+        if ended is None and kind in (RunEnded.kind, RunStarted.kind):
+            event = record.event
+            assert isinstance(event, RunEnded | RunStarted)
+            ended = event
+        elif kind == CheckpointCommitted.kind and head is None:
+            event = record.event
+            assert isinstance(event, CheckpointCommitted)
+            head = event if event.namespace == "" else None
+        elif kind == ThreadForked.kind:
+            event = record.event
+            assert isinstance(event, ThreadForked)
+            fork = event
+        if ended is not None and head is not None:
+            break
+    checkpoint = head.id if head is not None else fork.checkpoint if fork is not None else None
+    name = log.stream_name(stream).name
+    assert isinstance(name, str), "threads are named by text"
+    return ThreadInfo(
+        name,
+        version,
+        ended.outcome if isinstance(ended, RunEnded) else "open",
+        None if checkpoint is None else id_text(checkpoint),
+        None if head is None else head.step,
+        None if head is None else head.source,
+        () if head is None else tuple(task.name for task in head.tasks),
+        created_at(first.header.time_us),
+        created_at(first.header.time_us if updated_us is None else updated_us),
+    )
