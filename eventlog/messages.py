@@ -21,6 +21,9 @@ from .serde.registry import Codec
 _FIELDS: dict[str, tuple[str, ...]] = {kind: cls.FIELDS for kind, cls in own_messages.CLASSES.items()}
 _KINDS: dict[str, str] = {cls.__name__: kind for kind, cls in own_messages.CLASSES.items()}
 _STORED = ("content", "id", "name", "additional_kwargs", "response_metadata")
+_EMPTY = (dict, list)
+"""Types whose empty value is a default; no other is asked whether it is empty, reading runs no user code."""
+
 _set: Callable[[Any, str, Any], None] = object.__setattr__
 
 _builders: dict[str, Callable[[list[Any]], Any]] = {}
@@ -147,10 +150,12 @@ def _put_own(message: Any, own: dict[str, Any], extra: dict[str, Any]) -> None:
 
 def _put_langchain(message: Any, own: dict[str, Any], extra: dict[str, Any]) -> None:
     """Give a bare pydantic object its fields, without running a validator."""
-    # "success" is the default of `status`; no other field is taken for unset because it holds that.
-    was_set = {name for name, value in own.items() if value and (value != "success" or name != "status")}
-    was_set.discard("type")
-    was_set.add("content")
+    was_set = {"content"}
+    for name, value in own.items():
+        if value is None or name == "type" or (type(value) in _EMPTY and not value):
+            continue
+        if name != "status" or value != "success":
+            was_set.add(name)
     if extra:
         fields: dict[str, Any] = cast(Any, type(message)).model_fields
         own.update({name: value for name, value in extra.items() if name in fields})

@@ -62,7 +62,7 @@ def _has_fields(cls: type[Any]) -> bool:
     if cls.__module__.startswith("langchain_core.messages"):
         return False  # their fields hold nothing to register, and resolving them costs more than all else
     return (
-        typing.is_typeddict(cls)
+        hasattr(cls, "__required_keys__")  # a TypedDict, typing's or typing_extensions'
         or dataclasses.is_dataclass(cls)
         or hasattr(cls, "_fields")
         or hasattr(cls, "model_fields")

@@ -29,6 +29,9 @@ from .walk import Walk, opaque_ext
 
 _MALFORMED = (MsgspecError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error)
 
+_interrupts: dict[int, BaseException] = {}
+"""What interrupted a hook, by thread: ormsgpack turns it into a TypeError, and it must not get lost."""
+
 
 class Serializer:
     """Encodes and decodes values under one registry. Safe to share between threads.
@@ -51,6 +54,8 @@ class Serializer:
         try:
             return f.pack_exact(value, self._hook)
         except TypeError:
+            if interrupt := _interrupts.pop(threading.get_ident(), None):
+                raise interrupt from None
             return Walk(self._types).encode(value)
 
     def decode(self, data: bytes) -> Any:
@@ -118,10 +123,13 @@ class _Level:
 
     def tag(self, value: object) -> Ext:
         """Return the extension of a value that ormsgpack does not know; TypeError sends all to the walk."""
-        tagger = self._taggers.get(type(value))
-        if tagger is None:
-            tagger = self._tagger(type(value))
-        return tagger(value)
+        try:
+            return (self._taggers.get(type(value)) or self._tagger(type(value)))(value)
+        except Exception:
+            raise
+        except BaseException as interrupt:
+            _interrupts[threading.get_ident()] = interrupt
+            raise
 
     def build(self, code: int, payload: memoryview) -> Any:
         """Return the value of an extension."""

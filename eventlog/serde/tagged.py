@@ -7,7 +7,7 @@ Neither imports anything that a stored value names. Read `registry` for user cla
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 from . import classes, scalars
@@ -140,9 +140,14 @@ def _listed(payload: memoryview, unpack: Unpack) -> list[Any]:
 
 
 def _message(payload: memoryview, unpack: Unpack) -> Any:
+    return _message_builder()(unpack(payload))
+
+
+@cache
+def _message_builder() -> Callable[[list[Any]], Any]:
     from ..messages import rebuild_message
 
-    return rebuild_message(unpack(payload))
+    return rebuild_message
 
 
 def _stored_error(payload: memoryview, unpack: Unpack) -> StoredError:

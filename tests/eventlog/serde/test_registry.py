@@ -186,6 +186,24 @@ def test_native_types() -> None:
     assert Serializer().encode(stranger) == data
 
 
+def test_an_interrupt_while_encoding_is_not_lost() -> None:
+    """A KeyboardInterrupt that arrives while a part is encoded is raised, not taken for a refusal."""
+    pressed: list[bool] = []
+
+    def fields(parcel: Parcel) -> list[Any]:
+        if not pressed:
+            pressed.append(True)
+            raise KeyboardInterrupt
+        return [parcel.where, parcel.what]
+
+    registry = TypeRegistry()
+    registry.register_native(100, Parcel, fields, lambda parts: Parcel(*parts))
+    codec = Serializer(registry)
+    with pytest.raises(KeyboardInterrupt):
+        codec.encode([(Parcel(1, 2),)])
+    assert codec.decode(codec.encode([(Parcel(1, 2),)])) == [(Parcel(1, 2),)]
+
+
 def test_native_tags_are_taken_once() -> None:
     """A tag outside of 64 to 127, or taken by another class, is refused; the same again changes nothing."""
     registry = native_registry()
