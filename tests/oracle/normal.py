@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}")
+_RUNTIME_ERROR = re.compile(r"^(InvalidUpdateError|GraphRecursionError|EmptyInputError)\(.*\)$", re.DOTALL)
 _SNAPSHOT = ("values", "next", "config", "metadata", "parent_config", "tasks", "interrupts")
 _INTERRUPT = repr("__interrupt__")
 _TASK = ("name", "path", "error", "interrupts", "state", "result")
@@ -74,6 +75,14 @@ def _snapshot(value: Any) -> dict[str, Any]:
     return {"class": "StateSnapshot", **fields}
 
 
+def _error(error: Any) -> str | None:
+    """The text of an error; of the runtime's own errors only the class, as each runtime explains itself."""
+    if error is None:
+        return None
+    text = repr(error) if isinstance(error, BaseException) else str(error)
+    return _RUNTIME_ERROR.sub(r"\1(...)", text)
+
+
 def _task(value: Any) -> dict[str, Any]:
     fields = {name: plain(getattr(value, name)) for name in _TASK}
     # An error is the exception itself while its run is live, and text once it was stored: compare the text.
@@ -116,6 +125,8 @@ def chunk(mode: str, payload: Any) -> dict[str, Any]:
             "config": _chunk_config(payload["config"]),
             "parent_config": _chunk_config(payload.get("parent_config")),
         }
+    if mode == "tasks" and payload.get("error") is not None:
+        payload = {**payload, "error": _error(payload["error"])}
     return {"mode": mode, "payload": plain(payload)}
 
 

@@ -15,18 +15,18 @@ def _single(api: Api, schema: Any, node: Any) -> Any:
     return builder
 
 
-@scenario("messages", "message forms: str, tuple, dict, object", "multi-turn", "generated message ids")
+@scenario("messages", "message forms: str, pair, dict, object", "multi-turn", "generated message ids")
 def chat_turns(api: Api, t: Script) -> None:
     """Messages come in every form; all become objects with ids, and the chat grows turn by turn."""
 
     def bot(state: Any) -> Any:
         last = state["messages"][-1]
         t.note("bot heard", last.type, last.content)
-        return {"messages": [("ai", f"you said {last.content}")]}
+        return {"messages": [["ai", f"you said {last.content}"]]}
 
     t.compile(_single(api, api.MessagesState, bot))
     t.go({"messages": "plain text"})
-    t.go({"messages": [("user", "a pair"), {"role": "system", "content": "a dict"}]})
+    t.go({"messages": [["user", "a pair"], {"role": "system", "content": "a dict"}]})
     t.go(
         {
             "messages": [
@@ -35,6 +35,14 @@ def chat_turns(api: Api, t: Script) -> None:
             ]
         }
     )
+
+
+@scenario("messages", "message forms: str, pair, dict, object", "no checkpointer", "generated message ids")
+def chat_in_passing(api: Api, t: Script) -> None:
+    """Without persistence messages may be tuples too."""
+    t.compile(_single(api, api.MessagesState, lambda state: {"messages": ("ai", "tuple")}), persist=False)
+    t.go({"messages": ("user", "alone")}, thread=None)
+    t.go({"messages": [("user", "one"), ("ai", "two")]}, thread=None)
 
 
 @scenario("messages", "message updated by id", "RemoveMessage", "linear", "update_state")
@@ -125,9 +133,9 @@ def chat_in_parallel(api: Api, t: Script) -> None:
     builder.add_node("b", say("from b", "same"))
     builder.add_node("a", say("from a", "same"))
     builder.add_node("c", say("from c", "other"))
-    builder.add_node("s", lambda state: {"talk": [("ai", state["text"])]})
+    builder.add_node("s", lambda state: {"talk": [{"role": "ai", "content": state["text"]}]})
     for name in ("b", "a", "c"):
         builder.add_edge(api.START, name)
     builder.add_conditional_edges(api.START, lambda _: [api.Send("s", {"text": x}) for x in "xy"], ["s"])
     t.compile(builder)
-    t.go({"talk": ("user", "hello")})
+    t.go({"talk": {"role": "user", "content": "hello"}})

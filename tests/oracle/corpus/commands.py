@@ -105,7 +105,7 @@ def command_input_goto(api: Api, t: Script) -> None:
     t.go(None)
 
 
-@scenario("Command input: update", "Command input: resume", "dynamic interrupt", "linear")
+@scenario("Command input: update", "Command input: resume", "dynamic interrupt", "linear", past=False)
 def command_input_resume_and_update(api: Api, t: Script) -> None:
     """An answer and an edit in one: the node that runs again sees the edit."""
 
@@ -131,7 +131,7 @@ def command_input_on_fresh_thread(api: Api, t: Script) -> None:
     builder.add_node("other", lambda state: {"log": [f"other {state.get('n')}"]})
     builder.add_edge(api.START, "first")
     t.compile(builder)
-    t.go(api.Command(update={"n": 3, "log": ["by command"]}, goto="other"))
+    t.go(api.Command(update={"n": 3}, goto="other"))
     t.go(api.Command(goto=[api.Send("other", {"n": 8}), "first"]), thread="2")
 
 

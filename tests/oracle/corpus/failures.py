@@ -176,9 +176,9 @@ def fail_without_checkpointer(api: Api, t: Script) -> None:
     t.go({"log": []}, thread=None, error="OddError")
 
 
-@scenario("failure", "router fails at the input", "conditional entry point", "fresh thread")
+@scenario("failure", "router fails at the input", "conditional entry point", "no checkpointer")
 def fail_in_entry_router(api: Api, t: Script) -> None:
-    """A router of START that fails: the input is stored, and None routes it again."""
+    """A router of START that fails is a failure of the run, and the next run routes again."""
     broken = [True]
 
     def route(state: Log) -> str:
@@ -189,7 +189,7 @@ def fail_in_entry_router(api: Api, t: Script) -> None:
     builder = api.StateGraph(Log)
     builder.add_node("node", lambda state: {"log": ["node"]})
     builder.set_conditional_entry_point(route, ["node"])
-    t.compile(builder)
-    t.go({"log": ["in"]}, error="OddError")
+    t.compile(builder, persist=False)
+    t.go({"log": ["in"]}, thread=None, error="OddError")
     broken[0] = False
-    t.go({"log": ["new"]})
+    t.go({"log": ["new"]}, thread=None)

@@ -42,14 +42,20 @@ def user_reducers(api: Api, t: Script) -> None:
     def node(n: int) -> Any:
         return lambda state: {"recent": [n, n + 1], "top": n, "words": {"w": str(n), f"k{n}": "x"}}
 
+    t.compile(_pair(api, State, node(5), node(2)))
+    t.go({"recent": [9], "top": 3, "words": {}})
+    t.go({"top": 4})
+
+
+@scenario("reducer: user function", "parallel", "reducer: lambda", "apply order by name")
+def ordered_reducer(api: Api, t: Script) -> None:
+    """A reducer whose result tells the order and the nesting in which it was applied."""
+
     class Ordered(TypedDict):
         text: Annotated[str, lambda left, right: f"({left}.{right})"]
 
     t.compile(_pair(api, Ordered, lambda state: {"text": "a"}, lambda state: {"text": "b"}))
-    t.go({"text": "in"}, thread="ordered")
-    t.compile(_pair(api, State, node(5), node(2)))
-    t.go({"recent": [9], "top": 3, "words": {}})
-    t.go({"top": 4})
+    t.go({"text": "in"})
 
 
 @scenario("reducer: operator.or_", "reducer: operator.add", "value: set", "value: scalar", "parallel")

@@ -40,7 +40,7 @@ def update_takes_the_route(api: Api, t: Script) -> None:
     t.go(None)
 
 
-@scenario("update_state", "as_node inferred", "linear", "single node graph", "reducer: operator.add")
+@scenario("update_state", "as_node inferred", "linear", "single node graph")
 def update_infers_the_node(api: Api, t: Script) -> None:
     """Without as_node the edit is in the name of the node that ran last."""
     builder = api.StateGraph(Log)
@@ -50,15 +50,20 @@ def update_infers_the_node(api: Api, t: Script) -> None:
     t.go({"n": 1})
     t.update({"n": 2, "log": ["edited"]})
     t.update({"log": ["again"]})
-    two = api.StateGraph(Log)
-    two.add_node("a", _stamp("a"))
-    two.add_node("b", _stamp("b"))
-    two.add_edge(api.START, "a")
-    two.add_edge("a", "b")
-    t.compile(two, interrupt_before=["b"])
-    t.go({"n": 1}, thread="2")
-    t.update({"n": 7}, thread="2")
-    t.go(None, thread="2")
+
+
+@scenario("update_state", "as_node inferred", "static interrupt: before", "linear", "reducer: operator.add")
+def update_infers_the_node_at_a_break(api: Api, t: Script) -> None:
+    """At a breakpoint the edit is in the name of the node before it."""
+    builder = api.StateGraph(Log)
+    builder.add_node("a", _stamp("a"))
+    builder.add_node("b", _stamp("b"))
+    builder.add_edge(api.START, "a")
+    builder.add_edge("a", "b")
+    t.compile(builder, interrupt_before=["b"])
+    t.go({"n": 1})
+    t.update({"n": 7})
+    t.go(None)
 
 
 @scenario(
