@@ -62,4 +62,4 @@ class Journal:
 
     def publish(self, threads: Threads) -> None:
         """Let readers of this process begin where the run ended. Only after everything is durable."""
-        threads.publish(self.thread)
+        threads.publish(self.thread, self._values)

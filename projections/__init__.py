@@ -4,6 +4,7 @@ Start reading at `fold` (one pure function), then `state`, `thread`, `reader`, `
 """
 
 from .checkpointer import EventLogSaver, InMemorySaver
+from .diff import Change, ChannelDiff, diff
 from .errors import (
     CheckpointerRequired,
     CheckpointNotFound,
@@ -15,6 +16,7 @@ from .errors import (
     ReadError,
     ReducerDrift,
 )
+from .lineage import Ancestor, lineage
 from .queries import history, snapshot
 from .threads import ThreadInfo, threads
 from .types import PregelTask, StateSnapshot
@@ -26,6 +28,11 @@ __all__ = [
     "PregelTask",
     "snapshot",
     "history",
+    "diff",
+    "Change",
+    "ChannelDiff",
+    "lineage",
+    "Ancestor",
     "threads",
     "ThreadInfo",
     "CheckpointNotFound",

@@ -11,7 +11,8 @@ from ..eventlog.log import EventLog, StreamName
 from ..eventlog.serde import Serializer
 from ..eventlog.configs import configurable
 from .errors import CheckpointNotFound
-from .reader import StreamPast, find, history, threads_of
+from .history import history
+from .reader import StreamPast, find, threads_of
 from .snapshot import Lens, metadata_of
 from .state import CheckpointState
 from .thread import OpenWrites, Thread
@@ -92,18 +93,28 @@ class OpenThread:
             yield place
 
     def raised(self) -> frozenset[str]:
-        """Return the ids of all interrupts that this thread ever raised; reads the whole thread."""
+        """Return the ids of all interrupts that this thread ever raised or inherited; reads the whole thread."""
         ids: set[str] = set()
-        for page in self.log.scan_stream(self.stream):
-            for record in page:
-                if record.header.kind != ChannelWritten.kind:
-                    continue
-                event = record.event
-                assert isinstance(event, ChannelWritten)
-                for channel, data in event.writes:
-                    if channel == INTERRUPT:
-                        ids.update(question.id for question in self.values.decode(data))
+        for event in self._written():
+            for channel, data in event.writes:
+                if channel == INTERRUPT:
+                    ids.update(question.id for question in self.values.decode(data))
         return frozenset(ids)
+
+    def _written(self) -> Iterator[ChannelWritten]:
+        """Yield all write events that the thread reaches."""
+        stream, until, fork = self.stream, self.thread.version, self.thread.fork
+        while True:
+            for page in self.log.scan_stream(stream, until=until):
+                for record in page:
+                    if record.header.kind == ChannelWritten.kind:
+                        event = record.event
+                        assert isinstance(event, ChannelWritten)
+                        yield event
+            if fork is None:
+                return
+            stream, until = fork.source, max(fork.version, fork.cut)
+            fork = StreamPast(self.log, stream, self.values).fork()
 
     def _places(self, checkpoint_id: str | None, before: Mapping[str, Any] | None) -> Iterator[Place]:
         if checkpoint_id:

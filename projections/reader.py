@@ -1,21 +1,22 @@
 """Reading a thread: its head, any checkpoint, its history. Folds what the caches do not hold; runs no user code.
 
 A log has one `Threads`: recently read threads, folded to a version, and advanced by their stream's tail at each read,
-which gives read-your-writes across threads and processes. History goes backwards in blocks between rungs of the
-ladder, each folded forward once, so memory stays a small multiple of one state.
+which gives read-your-writes across threads and processes. A fork is read through: what it inherits it knows under
+numbers of its own (`inherited`). History is in `history`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..eventlog.errors import LogGap
-from ..eventlog.events import ChannelWritten, CheckpointCommitted, Event, ThreadForked
+from ..eventlog.events import ChannelWritten, CheckpointCommitted, Event, OpenStep, ThreadForked
 from ..eventlog.log import EventLog, Record
 from .cells import Values
+from .inherited import in_source, inherited
 from .state import CheckpointState, apply_commit
 from .thread import OpenWrites, Thread
 
@@ -24,23 +25,19 @@ _CACHED_PAGES = 16
 _CACHED_THREADS = 256
 _CACHED_STATES = 64
 
-Entry = tuple[CheckpointState, OpenWrites]
-"""A checkpoint of the history with its tasks' writes."""
-
-
 class Threads:
     """The threads of one log, folded and kept; made once a log by `threads_of`."""
 
     def __init__(self) -> None:
         # Lives as long as the log, and must not keep it alive: so no reference to it.
-        self._cache: OrderedDict[bytes, Thread] = OrderedDict()
+        self._cache: OrderedDict[tuple[bytes, Any], Thread] = OrderedDict()
+        """By stream and by the types that its values were decoded with."""
         self._ids: OrderedDict[bytes, tuple[int, dict[bytes, int]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def head(self, log: EventLog, stream: bytes, values: Values) -> Thread:
         """Return the thread folded up to its stream's present end. Do not change it."""
-        with self._lock:
-            cached = self._cache.get(stream)
+        cached = self.known(stream, values)
         head = log.head(stream)
         if cached is not None and cached.version == head.version:
             return cached
@@ -50,8 +47,8 @@ class Threads:
         past = StreamPast(log, stream, values, thread)
         for page in log.scan_stream(stream, after=thread.version, until=head.version):
             for record in page:
-                _feed(thread, record, values, past)
-        self.publish(thread)
+                feed_record(thread, record, values, past)
+        self.publish(thread, values)
         return thread
 
     def version_of(self, log: EventLog, stream: bytes, checkpoint: bytes) -> int | None:
@@ -77,13 +74,19 @@ class Threads:
                 self._ids.popitem(last=False)
         return fresh.get(checkpoint)
 
-    def publish(self, thread: Thread) -> None:
-        """Keep a thread that was folded further: by a reader, or live by a run whose appends are durable."""
+    def known(self, stream: bytes, values: Values) -> Thread | None:
+        """Return the thread as last read with the same types, however far that was."""
         with self._lock:
-            known = self._cache.get(thread.stream)
+            return self._cache.get((stream, values.types))
+
+    def publish(self, thread: Thread, values: Values) -> None:
+        """Keep a thread that was folded further: by a reader, or live by a run whose appends are durable."""
+        place = (thread.stream, values.types)
+        with self._lock:
+            known = self._cache.get(place)
             if known is None or known.version <= thread.version:
-                self._cache[thread.stream] = thread
-                self._cache.move_to_end(thread.stream)
+                self._cache[place] = thread
+                self._cache.move_to_end(place)
             while len(self._cache) > _CACHED_THREADS:
                 self._cache.popitem(last=False)
 
@@ -101,7 +104,8 @@ def threads_of(log: EventLog) -> Threads:
         return threads
 
 
-def _feed(thread: Thread, record: Record, values: Values, past: StreamPast) -> None:
+def feed_record(thread: Thread, record: Record, values: Values, past: StreamPast) -> None:
+    """Give a thread its stream's next record."""
     header = record.header
     if header.version != thread.version + 1:
         raise LogGap(f"stream {header.stream.hex()} has version {header.version} after {thread.version}: run `verify`")
@@ -121,10 +125,11 @@ class StreamPast:
         self._ladder = thread.ladder if thread is not None else {}
         self._pages: OrderedDict[int, list[Record]] = OrderedDict()
         self._states: OrderedDict[int, CheckpointState] = OrderedDict()
+        self._source: StreamPast | None = None
 
     def event_at(self, version: int) -> Event:
         """Return the event at a version."""
-        return self._record(version).event
+        return self.record_at(version).event
 
     def written_at(self, version: int) -> ChannelWritten:
         """Return the write event at a version."""
@@ -133,20 +138,28 @@ class StreamPast:
             raise LogGap(f"version {version} of stream {self._stream.hex()} holds no writes: run `verify`")
         return event
 
+    def version_of(self, checkpoint: bytes, until: int | None = None) -> int | None:
+        """Return the version at which a checkpoint was committed, here or in what this stream inherits."""
+        version = threads_of(self._log).version_of(self._log, self._stream, checkpoint)
+        if version is not None and (until is None or version <= until):
+            return version
+        fork = self.fork()
+        if fork is None:
+            return None
+        before = self._source_of(fork).version_of(checkpoint, fork.version)
+        return None if before is None else inherited(before)
+
     def state_at(self, version: int) -> CheckpointState:
         """Return the state of the checkpoint committed at a version: walks back to a known state, folds forward."""
         chain: list[tuple[Record, CheckpointCommitted]] = []
         base: CheckpointState | None = None
         at = version
         while True:
-            base = self._ladder.get(at) or self._states.get(at)
+            base = self._ladder.get(at) or self._states.get(at) or self._inherited_at(at)
             if base is not None:
                 break
-            record = self._record(at)
+            record = self.record_at(at)
             event = record.event
-            if isinstance(event, ThreadForked):
-                base = self._inherited_head(event)
-                break
             if not isinstance(event, CheckpointCommitted):
                 raise LogGap(f"version {at} of stream {self._stream.hex()} is no checkpoint: run `verify`")
             chain.append((record, event))
@@ -173,44 +186,99 @@ class StreamPast:
 
     def writes_at(self, state: CheckpointState) -> OpenWrites:
         """Return what the tasks of a checkpoint of this stream wrote, until its step closed."""
-        writes: OpenWrites = {}
-        for page in self._log.scan_stream(self._stream, after=state.version, page=_PAGE):
-            for record in page:
-                if record.header.kind == ChannelWritten.kind:
-                    event = record.event
-                    if isinstance(event, ChannelWritten) and event.checkpoint == state.id:
-                        writes[record.header.version] = event
-                elif record.header.kind == CheckpointCommitted.kind:
-                    event = record.event
-                    if isinstance(event, CheckpointCommitted) and event.namespace == state.namespace:
-                        return writes
-        return writes
+        if state.version > 0:
+            return self._writes_after(state.version, state.id, state.namespace)
+        fork = self.fork()
+        assert fork is not None, "only a fork has a checkpoint under a number below zero"
+        if self.is_base(fork, state):
+            inherited_writes = self.inherited(fork).open.get(state.id, {})
+            return {**inherited_writes, **self._writes_after(0, state.id, state.namespace)}
+        original = moved(state)
+        original.version = in_source(state.version)
+        writes = self._source_of(fork).writes_at(original)
+        return {inherited(v): event for v, event in writes.items() if v <= fork.version}
+
+    def is_base(self, fork: ThreadForked, state: CheckpointState) -> bool:
+        """Tell whether an inherited checkpoint is one that the fork goes on from."""
+        if fork.checkpoint is not None:
+            return state.id == fork.checkpoint
+        head = self.inherited(fork).heads.get(state.namespace)
+        return head is not None and head.id == state.id
 
     def inherited(self, fork: ThreadForked) -> Thread:
-        """Return the thread that a fork begins with: the source as of where it was left."""
-        source = Thread(self._stream)
-        past = StreamPast(self._log, fork.source, self._values)
+        """Return the thread that a fork begins with: the source as of where it was left, under the fork's numbers."""
         if fork.checkpoint is None:
-            thread = fold_until(self._log, fork.source, fork.version, self._values)
-            source.heads = {ns: _moved(state) for ns, state in thread.heads.items()}
-            source.open, source.refused, source.paused = thread.open, thread.refused, thread.paused
-            return source
-        state = past.state_at(fork.version)
-        source.heads = {state.namespace: _moved(state)}
-        for version in range(fork.version + 1, fork.cut + 1):
-            event = past.event_at(version)
-            if isinstance(event, ChannelWritten) and event.checkpoint == fork.checkpoint:
-                source.open.setdefault(event.checkpoint, {})[version] = event
-        return source
+            source = fold_until(self._log, fork.source, fork.version, self._values)
+        else:
+            source = self._left_at(fork)
+        thread = Thread(self._stream)
+        thread.heads = {namespace: moved(state) for namespace, state in source.heads.items()}
+        thread.open = {checkpoint: _moved_writes(writes) for checkpoint, writes in source.open.items()}
+        thread.paused = {checkpoint: _moved_step(step) for checkpoint, step in source.paused.items()}
+        thread.refused = source.refused
+        return thread
 
-    def source(self, fork: ThreadForked) -> StreamPast:
-        """Return the past of the stream that this one was forked from."""
-        return StreamPast(self._log, fork.source, self._values)
+    def fork(self) -> ThreadForked | None:
+        """Return the event that this stream began with, when it is a fork."""
+        first = self.event_at(1)
+        return first if isinstance(first, ThreadForked) else None
 
-    def _inherited_head(self, fork: ThreadForked) -> CheckpointState:
-        if fork.checkpoint is None:
-            return self.inherited(fork).heads[""]
-        return _moved(self.source(fork).state_at(fork.version))
+    def record_at(self, version: int) -> Record:
+        """Return the record at a version, read from the stream that holds it."""
+        if version > 0:
+            return self._record(version)
+        fork = self.fork()
+        if fork is None:
+            raise LogGap(f"stream {self._stream.hex()} is no fork and inherits nothing: run `verify`")
+        return self._source_of(fork).record_at(in_source(version))
+
+    def _writes_after(self, version: int, checkpoint: bytes, namespace: str) -> OpenWrites:
+        writes: OpenWrites = {}
+        for page in self._log.scan_stream(self._stream, after=version, page=_PAGE):
+            for record in page:
+                kind = record.header.kind
+                if kind != ChannelWritten.kind and kind != CheckpointCommitted.kind:
+                    continue
+                event = record.event
+                if isinstance(event, CheckpointCommitted):
+                    if event.namespace == namespace:
+                        return writes
+                elif isinstance(event, ChannelWritten) and event.checkpoint == checkpoint:
+                    writes[record.header.version] = event
+        return writes
+
+    def _left_at(self, fork: ThreadForked) -> Thread:
+        """Return the source with the fork's checkpoint as its head, and what that one's tasks wrote up to the cut."""
+        past = self._source_of(fork)
+        first = past.event_at(fork.version)
+        if isinstance(first, ThreadForked):
+            thread = past.inherited(first)
+        else:
+            thread = Thread(fork.source)
+            state = past.state_at(fork.version)
+            thread.heads = {state.namespace: state}
+        for page in self._log.scan_stream(fork.source, after=fork.version, until=max(fork.cut, fork.version)):
+            for record in page:
+                # Other namespaces may have gone on meanwhile; the fork has the base's own step only.
+                if record.header.kind != CheckpointCommitted.kind:
+                    thread.version = record.header.version - 1
+                    feed_record(thread, record, self._values, past)
+        wanted = fork.checkpoint
+        thread.open = {checkpoint: writes for checkpoint, writes in thread.open.items() if checkpoint == wanted}
+        return thread
+
+    def _source_of(self, fork: ThreadForked) -> StreamPast:
+        if self._source is None:
+            known = threads_of(self._log).known(fork.source, self._values)
+            self._source = StreamPast(self._log, fork.source, self._values, known)
+        return self._source
+
+    def _inherited_at(self, number: int) -> CheckpointState | None:
+        if number > 0:
+            return None
+        fork = self.fork()
+        assert fork is not None, "only a fork has a checkpoint under a number below zero"
+        return moved(self._source_of(fork).state_at(in_source(number)))
 
     def _record(self, version: int) -> Record:
         number = (version - 1) // _PAGE
@@ -230,20 +298,14 @@ def find(
     log: EventLog, thread: Thread, values: Values, checkpoint: bytes
 ) -> tuple[StreamPast, CheckpointState, OpenWrites] | None:
     """Return a checkpoint of a thread by id, inherited ones too, with its tasks' writes; `None` when it has none."""
-    threads = threads_of(log)
-    past = StreamPast(log, thread.stream, values, thread)
-    version = threads.version_of(log, thread.stream, checkpoint)
-    if version is not None and version <= thread.version:
-        state = past.state_at(version)
-        return past, state, past.writes_at(state)
-    fork = thread.fork
-    if fork is None:
+    if not thread.version:
         return None
-    if fork.checkpoint is None or fork.checkpoint != checkpoint:
-        source = fold_until(log, fork.source, fork.version, values)
-        return find(log, source, values, checkpoint)
-    state = past.inherited(fork)
-    return past, state.heads[""], state.open.get(checkpoint, {})
+    past = StreamPast(log, thread.stream, values, thread)
+    version = past.version_of(checkpoint, thread.version)
+    if version is None:
+        return None
+    state = past.state_at(version)
+    return past, state, past.writes_at(state)
 
 
 def fold_until(log: EventLog, stream: bytes, version: int, values: Values) -> Thread:
@@ -252,93 +314,23 @@ def fold_until(log: EventLog, stream: bytes, version: int, values: Values) -> Th
     past = StreamPast(log, stream, values, thread)
     for page in log.scan_stream(stream, after=0, until=version):
         for record in page:
-            _feed(thread, record, values, past)
+            feed_record(thread, record, values, past)
     return thread
 
 
-def _moved(state: CheckpointState) -> CheckpointState:
-    """Return the state as a fork's first: committed, for the fork's own stream, at its first version."""
-    moved = state.__class__.__new__(state.__class__)
+def moved(state: CheckpointState) -> CheckpointState:
+    """Return a source's state as its fork knows it: the same, under the fork's numbers."""
+    copy = state.__class__.__new__(state.__class__)
     for name in state.__class__.__slots__:
-        setattr(moved, name, getattr(state, name))
-    moved.version = 1
-    return moved
+        setattr(copy, name, getattr(state, name))
+    copy.version = inherited(state.version)
+    copy.applied = tuple(map(inherited, state.applied))
+    return copy
 
 
-class _Block(Thread):
-    """A fold that also keeps each closed checkpoint with its tasks' writes."""
-
-    __slots__ = ("entries",)
-
-    def __init__(self, stream: bytes) -> None:
-        super().__init__(stream)
-        self.entries: list[Entry] = []
-
-    def _close(self, state: CheckpointState) -> None:
-        for namespace, head in self.heads.items():
-            if namespace == state.namespace:
-                self.entries.append((head, self.open.get(head.id, {})))
-        super()._close(state)
+def _moved_step(step: OpenStep) -> OpenStep:
+    return OpenStep(step.namespace, step.checkpoint, tuple(map(inherited, step.applied)), step.results)
 
 
-def history(log: EventLog, thread: Thread, values: Values, *, before: int | None = None) -> Iterator[Entry]:
-    """Yield a thread's checkpoints of all namespaces, newest first by position, each with its tasks' writes.
-
-    `before` is a version of the stream: only checkpoints committed before it. Lazy: a block is folded when it is
-    reached.
-    """
-    past = StreamPast(log, thread.stream, values, thread)
-    top = thread.version
-    for low in [*sorted(thread.ladder, reverse=True), 0]:
-        if before is not None and low >= before:
-            top = low
-            continue
-        yield from _block(log, thread, past, values, low, top, before)
-        top = low
-    if thread.fork is not None:
-        yield from _before_fork(log, thread.fork, values)
-
-
-def _block(
-    log: EventLog,
-    thread: Thread,
-    past: StreamPast,
-    values: Values,
-    low: int,
-    high: int,
-    before: int | None,
-) -> Iterator[Entry]:
-    """Yield the checkpoints committed in versions [low, high), newest first; at the thread's end the heads too."""
-    block = _Block(thread.stream)
-    if low:
-        state = thread.ladder[low]
-        block.heads[state.namespace] = state
-        block.version = low
-    for page in log.scan_stream(thread.stream, after=low, until=high):
-        for record in page:
-            _feed(block, record, values, past)
-    entries = block.entries
-    entries.extend((head, block.open.get(head.id, {})) for head in block.heads.values())
-    entries.sort(key=lambda entry: entry[0].version, reverse=True)
-    # The state at `high` is the next block's first, where its own tasks' writes are; a fork's first is inherited.
-    end = high + 1 if high == thread.version else high
-    if before is not None:
-        end = min(end, before)
-    start = 2 if thread.fork is not None and low == 0 else low
-    for state, writes in entries:
-        if start <= state.version < end:
-            yield state, writes
-
-
-def _before_fork(log: EventLog, fork: ThreadForked, values: Values) -> Iterator[Entry]:
-    """Yield what a fork inherits: its base's ancestors, or for a copied thread everything up to the cut."""
-    if fork.checkpoint is None:
-        yield from history(log, fold_until(log, fork.source, fork.version, values), values)
-        return
-    source = threads_of(log).head(log, fork.source, values)
-    wanted: bytes | None = fork.checkpoint
-    for state, writes in history(log, source, values, before=fork.version + 1):
-        if state.id == wanted:
-            inherited = {v: w for v, w in writes.items() if v <= fork.cut} if state.id == fork.checkpoint else writes
-            yield state, inherited
-            wanted = state.parent
+def _moved_writes(writes: OpenWrites) -> OpenWrites:
+    return {inherited(version): event for version, event in writes.items()}

@@ -20,7 +20,8 @@ class ThreadInfo(NamedTuple):
     version: int
     """How many events it has."""
     status: str
-    """`finished`, `interrupted`, `failed` or `stopped`, as its last run ended; `open`: a run is on it, or was killed."""
+    """`finished`, `interrupted`, `failed` or `stopped`, as its last run ended; `open`: a run is on it, or was killed;
+    `forked`, `stored`: it has had no run, but began as a fork or is written by a foreign runtime."""
     checkpoint_id: str | None
     """The root namespace's last checkpoint; `None` when it has none of its own."""
     step: int | None
@@ -80,7 +81,7 @@ def _info(log: EventLog, stream: bytes, first: Record) -> ThreadInfo:
     return ThreadInfo(
         name,
         version,
-        ended.outcome if isinstance(ended, RunEnded) else "open",
+        _status(ended, fork),
         None if checkpoint is None else id_text(checkpoint),
         None if head is None else head.step,
         None if head is None else head.source,
@@ -88,3 +89,11 @@ def _info(log: EventLog, stream: bytes, first: Record) -> ThreadInfo:
         created_at(first.header.time_us),
         created_at(first.header.time_us if updated_us is None else updated_us),
     )
+
+
+def _status(last: RunEnded | RunStarted | None, fork: ThreadForked | None) -> str:
+    if isinstance(last, RunEnded):
+        return last.outcome
+    if last is not None:
+        return "open"
+    return "stored" if fork is None else "forked"

@@ -13,7 +13,7 @@ class LogValues:
     """`Values` of one thread of a log. Encodes with the graph's types; what is over 64 KiB becomes a blob."""
 
     plain = False
-    __slots__ = ("_log", "_name", "_serializer", "encode_elements", "raw")
+    __slots__ = ("_log", "_name", "_serializer", "encode_elements", "raw", "types")
 
     def __init__(self, log: EventLog, name: StreamName | None, serializer: Serializer) -> None:
         self._log = log
@@ -21,6 +21,7 @@ class LogValues:
         self._serializer = serializer
         self.encode_elements = serializer.encode_elements
         self.raw = serializer.encode
+        self.types = serializer.registry.classes()
 
     def encode(self, value: Any) -> Any:
         """Return the bytes of a value, or the array of the blob that holds them."""

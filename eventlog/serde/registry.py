@@ -126,6 +126,10 @@ class TypeRegistry:
             if self.codec(cls) is None:
                 self.register(cls)
 
+    def classes(self) -> frozenset[type]:
+        """Return the classes registered here and with the parents, those of the last parent left out."""
+        return frozenset[type]() if self._parent is None else self._parent.classes().union(self._by_class)
+
     def codec(self, cls: type) -> Codec | None:
         """Return how the instances of exactly this class are stored, or `None`."""
         return self._by_class.get(cls) or (self._parent.codec(cls) if self._parent else None)

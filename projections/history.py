@@ -1,0 +1,103 @@
+"""History backwards: in blocks between rungs of the ladder, each folded forward once; then what a fork inherits.
+
+Memory stays a small multiple of one state, and a block is folded when it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..eventlog.events import ThreadForked
+from ..eventlog.log import EventLog
+from .cells import Values
+from .inherited import in_source, inherited
+from .reader import StreamPast, feed_record, fold_until, moved, threads_of
+from .state import CheckpointState
+from .thread import OpenWrites, Thread
+
+Entry = tuple[CheckpointState, OpenWrites]
+"""A checkpoint of the history with its tasks' writes."""
+
+
+class _Block(Thread):
+    """A fold that also keeps each closed checkpoint with its tasks' writes."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self.entries: list[Entry] = []
+
+    def _close(self, state: CheckpointState) -> None:
+        head = self.heads.get(state.namespace)
+        if head is not None:
+            self.entries.append((head, self.open.get(head.id, {})))
+        super()._close(state)
+
+
+def history(log: EventLog, thread: Thread, values: Values, *, before: int | None = None) -> Iterator[Entry]:
+    """Yield a thread's checkpoints of all namespaces, newest first by position, each with its tasks' writes.
+
+    `before` is the version of a checkpoint of the thread: only those committed before it. Lazy.
+    """
+    past = StreamPast(log, thread.stream, values, thread)
+    if before is None or before > 0:
+        top = thread.version
+        for low in [*sorted(thread.ladder, reverse=True), 0]:
+            if before is None or low < before:
+                yield from _block(log, thread, past, values, low, top, before)
+            top = low
+    if thread.fork is not None:
+        earlier = in_source(before) if before is not None and before < 0 else None
+        yield from _before_fork(log, thread.fork, past, values, earlier)
+
+
+def _block(
+    log: EventLog,
+    thread: Thread,
+    past: StreamPast,
+    values: Values,
+    low: int,
+    high: int,
+    before: int | None,
+) -> Iterator[Entry]:
+    """Yield the checkpoints committed in versions [low, high), newest first; at the thread's end the heads too."""
+    block = _Block(thread.stream)
+    if low:
+        state = thread.ladder[low]
+        block.heads[state.namespace] = state
+        block.version = low
+    for page in log.scan_stream(thread.stream, after=low, until=high):
+        for record in page:
+            feed_record(block, record, values, past)
+    entries = block.entries
+    entries.extend((head, block.open.get(head.id, {})) for head in block.heads.values())
+    entries.sort(key=lambda entry: entry[0].version, reverse=True)
+    # The state at `high` is the next block's first, where its own tasks' writes are; what is below zero is inherited.
+    end = high + 1 if high == thread.version else high
+    if before is not None:
+        end = min(end, before)
+    for state, writes in entries:
+        if low <= state.version < end:
+            yield state, writes
+
+
+def _before_fork(
+    log: EventLog, fork: ThreadForked, past: StreamPast, values: Values, before: int | None
+) -> Iterator[Entry]:
+    """Yield what a fork inherits: its base and the base's ancestors; for a copied thread everything up to the cut."""
+    if fork.checkpoint is None:
+        source = fold_until(log, fork.source, fork.version, values)
+    else:
+        source = threads_of(log).head(log, fork.source, values)
+    last = fork.version + 1
+    wanted = fork.checkpoint
+    for state, writes in history(log, source, values, before=before or last):
+        if fork.checkpoint is not None and before is None and state.id != wanted:
+            continue
+        entry = moved(state)
+        if past.is_base(fork, entry):
+            yield entry, past.writes_at(entry)
+        else:
+            yield entry, {inherited(v): w for v, w in writes.items() if v <= fork.version}
+        wanted = state.parent
