@@ -131,6 +131,12 @@ def test_ttl_is_refused_where_it_is_not_supported() -> None:
     assert issubclass(NotSupportedYet, NotImplementedError)
 
 
+def test_the_mark_for_a_missing_argument() -> None:
+    """The mark for an argument left out is false and says what it is."""
+    assert not ours.NOT_PROVIDED
+    assert repr(ours.NOT_PROVIDED) == "NOT_PROVIDED"
+
+
 def test_items_compare_by_content() -> None:
     """Two items are equal when all their fields are, and can be put in a set."""
     fields: dict[str, Any] = {"key": "k", "namespace": ("a",), "created_at": NOW, "updated_at": NOW}

@@ -170,6 +170,14 @@ def test_values_are_not_shared(store: EventLogStore) -> None:
     assert last.value == {"list": [1]}
 
 
+def test_names_in_any_script(store: EventLogStore) -> None:
+    """Labels and keys are any text."""
+    store.put(("naïve", "日本"), "ключ 🔑", {"n": 1})
+    (item,) = store.search(("naïve",))
+    assert (item.namespace, item.key) == (("naïve", "日本"), "ключ 🔑")
+    assert store.list_namespaces(suffix=("日本",)) == [("naïve", "日本")]
+
+
 def test_values_are_exact(store: EventLogStore) -> None:
     """Tuples, sets, bytes, times and big numbers come back equal and of the same type; key order is kept."""
     value = {
@@ -210,6 +218,7 @@ def test_what_cannot_be_stored_is_refused_before_anything_is(log: EventLog, stor
         (ListNamespacesOp(limit=-1), InvalidSearchError),
         (ListNamespacesOp(max_depth=0), InvalidSearchError),
         (ListNamespacesOp((MatchCondition("infix", ("a",)),)), InvalidSearchError),  # pyright: ignore[reportArgumentType]
+        (ListNamespacesOp((MatchCondition("prefix", ("a.b",)),)), InvalidNamespaceError),
         ("get", InvalidItemError),
     ]
     for op, error in bad:
