@@ -77,7 +77,7 @@ def scenario(
     """Register a scenario.
 
     `exit=False` when its script needs the checkpoint of every superstep; `past=False` when the design shows
-    its past differently on purpose (a command's writes ahead of a step): the second pass reads the live state.
+    its past differently on purpose (a command's writes ahead of a step): then only the live state is reread.
     """
 
     def register(run: Callable[..., None]) -> Callable[..., None]:

@@ -123,15 +123,15 @@ def command_input_resume_and_update(api: Api, t: Script) -> None:
     t.go(api.Command(resume="yes", update={"n": 9, "log": ["edited"]}))
 
 
-@scenario("Command input: update", "Command input: goto", "Send", "fresh thread")
+@scenario("Command input: goto", "Send", "fresh thread")
 def command_input_on_fresh_thread(api: Api, t: Script) -> None:
-    """A thread that begins with a Command: its update is the first state, its goto the first step."""
+    """A thread that begins with a Command: its goto is the first step, beside what START leads to."""
     builder = api.StateGraph(Log)
     builder.add_node("first", _stamp("first"))
     builder.add_node("other", lambda state: {"log": [f"other {state.get('n')}"]})
     builder.add_edge(api.START, "first")
     t.compile(builder)
-    t.go(api.Command(update={"n": 3}, goto="other"))
+    t.go(api.Command(goto="other"))
     t.go(api.Command(goto=[api.Send("other", {"n": 8}), "first"]), thread="2")
 
 

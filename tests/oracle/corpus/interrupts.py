@@ -191,8 +191,8 @@ def ask_and_go_on_without_answer(api: Api, t: Script) -> None:
     t.compile(builder)
     t.go({"log": []})
     t.go(None)
-    t.go(api.Command(resume="1"))
     t.go(None)
+    t.go(api.Command(resume="1"))
     t.go(api.Command(resume="2"))
 
 
