@@ -41,7 +41,7 @@ ROOM_CHECKS: list[tidy.Check] = [
 TEST_CHECKS: list[tidy.Check] = [tidy.sizes, tidy.promises, tidy.swallowed, tidy.words]
 
 SEVEN = "\n".join(f"    x = {i}" for i in range(tidy.FUNCTION_LINES_MAX))
-DEEP = "def f():\n if 1:\n  for _ in ():\n   with a:\n    try:\n     pass\n    finally:\n     pass"
+DEEP = "def f():\n if 1:\n  for _ in ():\n   while 1:\n    try:\n     pass\n    finally:\n     pass"
 WRONG: list[tuple[tidy.Check, str, str]] = [
     (tidy.arrows, "eventlog/log.py", "from ..graph import loop"),
     (tidy.arrows, "eventlog/engines/lmdb.py", "from ...projections.fold import fold_step"),
@@ -80,6 +80,7 @@ FINE: list[tuple[tidy.Check, str, str]] = [
         "graph/loop.py",
         "def f():\n if 1: g()\n elif 2: g()\n elif 3: g()\n elif 4: g()\n else: h()",
     ),
+    (tidy.nesting, "graph/loop.py", DEEP.replace("while 1", "with a")),
     (tidy.prints, "cli/main.py", "print(1)"),
 ]
 
