@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from blake3 import blake3
@@ -97,16 +98,20 @@ class Audit:
     def _walk(self, table: str) -> Iterator[list[tuple[bytes, bytes]]]:
         """Yield a table's rows in pages, as far as they can be read and come in order."""
         after = b""
+        while page := self._page(table, after):
+            keys = [key for key, _ in page]
+            if keys[0] <= after or any(second <= first for first, second in pairwise(keys)):
+                self._found(None, f"the table {table!r} is not in order after key {after.hex()}")
+                return
+            after = keys[-1]
+            yield page
+
+    def _page(self, table: str, after: bytes) -> list[tuple[bytes, bytes]]:
         try:
-            while page := self._source.rows(table, after, _PAGE):
-                for key, _ in page:
-                    if key <= after:
-                        self._found(None, f"the table {table!r} is not in order after key {after.hex()}")
-                        return
-                    after = key
-                yield page
+            return self._source.rows(table, after, _PAGE)
         except LithographError as error:
             self._found(None, f"the table {table!r} cannot be read: {error}")
+            return []
 
     def _check_meta(self) -> None:
         found = {key: value for page in self._walk("meta") for key, value in page}

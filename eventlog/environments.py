@@ -102,6 +102,7 @@ class Environment:
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Return `work(transaction)` on a snapshot; nothing that needs the transaction may leave `work`."""
+        self._environment()
         while True:
             try:
                 with self._gate, self._environment().begin() as transaction:
@@ -120,6 +121,8 @@ class Environment:
         """
         if self.read_only:
             raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
+        # Before the gate, which a thread of the parent may have held when this process was forked.
+        self._environment()
         while True:
             map_size = self._map_size
             try:
@@ -250,14 +253,17 @@ class Environment:
         env = self._environment()
         try:
             missing = [name for name in tables if not self._open_table(name)]
-            if missing and not self.read_only:
-                with env.begin(write=True) as transaction:
-                    for name in missing:
-                        self.tables[name] = env.open_db(name.encode(), txn=transaction)
+            if missing and self.read_only:
+                raise CorruptionError(f"{self.path} lacks the table {missing[0]!r}; restore it from a backup")
+            if missing:
+                self._create_tables(env, missing)
         except lmdb.Error as error:
             raise translated(error, self.path) from error
-        if missing and self.read_only:
-            raise CorruptionError(f"{self.path} lacks the table {missing[0]!r}; restore it from a backup")
+
+    def _create_tables(self, env: lmdb.Environment, names: Sequence[str]) -> None:
+        with env.begin(write=True) as transaction:
+            for name in names:
+                self.tables[name] = env.open_db(name.encode(), txn=transaction)
 
     def _open_table(self, name: str) -> bool:
         """Open an existing table; return whether it exists."""
@@ -300,7 +306,6 @@ _DAMAGE = (
     lmdb.CorruptedError,
     lmdb.PageNotFoundError,
     lmdb.InvalidError,
-    lmdb.PanicError,
     lmdb.VersionMismatchError,
     lmdb.CursorFullError,
     lmdb.IncompatibleError,

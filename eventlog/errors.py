@@ -103,6 +103,12 @@ class ScopeErased(LogError):
     code = "LG114"
 
 
+class ViewDamaged(IntegrityError):
+    """A row of a view is not what was computed from the log; readers fold the log instead, and it is made anew."""
+
+    code = "LG115"
+
+
 class AppendError(LithographError):
     """An append did not happen, or its outcome is not known."""
 

@@ -11,6 +11,7 @@ or after it, they get `OutcomeUnknown`, which the log retries with the same appe
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ class GroupCommit:
         self._engine = engine
         self._lead = threading.Lock()
         self._queue: deque[_Ticket] = deque()
+        self._process = os.getpid()
 
     def submit(self, append: Append) -> Outcome:
         """Return the outcome of an append, durable when accepted.
@@ -40,6 +42,8 @@ class GroupCommit:
         """
         # One that is too large must not spoil the batch of others.
         check_limits(append, self._engine.limits)
+        if self._process != os.getpid():
+            self._restart()
         if not self._lead.locked():
             # `with` on a lock cannot be interrupted between taking it and being sure to give it back.
             with self._lead:
@@ -48,22 +52,31 @@ class GroupCommit:
             return outcome
         return self._follow(_Ticket(append))
 
+    def _restart(self) -> None:
+        """Begin anew in the child of a fork: whoever led or queued here is a thread of the parent."""
+        self._lead = threading.Lock()
+        self._queue.clear()
+        self._process = os.getpid()
+
     def _follow(self, ticket: _Ticket) -> Outcome:
         self._queue.append(ticket)
         try:
             while ticket.outcome is None:
-                if not self._lead.locked():
-                    with self._lead:
-                        self._run_queued(ticket)
-                    self._wake()
-                else:
-                    ticket.wait()
+                self._lead_or_wait(ticket)
         except BaseException:
             self._withdraw(ticket)
             raise
         if isinstance(ticket.outcome, BaseException):
             raise ticket.outcome
         return ticket.outcome
+
+    def _lead_or_wait(self, ticket: _Ticket) -> None:
+        if self._lead.locked():
+            ticket.wait()
+            return
+        with self._lead:
+            self._run_queued(ticket)
+        self._wake()
 
     def _run(self, append: Append) -> Outcome:
         """Lead with an own append: commit it with all that is queued."""

@@ -169,10 +169,11 @@ class EventLog:
         return self.append((write,))
 
     def fork(self, source_config: Mapping[str, Any], new_thread_id: Any) -> dict[str, Any]:
-        """Begin a thread where another one is, or was at the checkpoint that the config names; return its config.
+        """Begin a thread where another one is, or was at the checkpoint that the config names; return its
+        config.
 
-        One event, whatever the length of the source. A fork of the head inherits what its open tasks wrote: finished
-        ones do not run again, questions wait for answers. An older checkpoint's tasks start anew.
+        One event, whatever the length of the source. A fork of the head inherits what its open tasks wrote:
+        finished ones do not run again, questions wait for answers. An older checkpoint's tasks start anew.
 
         >>> log.fork({"configurable": {"thread_id": "case-7"}}, "case-7 without the guarantor")
 
@@ -209,7 +210,7 @@ class EventLog:
 
         Raises `LogGap` or `IntegrityError` when records are missing or changed.
         """
-        records = checked(self.engine.read(after, limit), after)
+        records: list[Record] = []
         while len(records) < limit:
             more = checked(self.engine.read(after + len(records), limit - len(records)), after + len(records))
             if not more:

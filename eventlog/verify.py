@@ -89,7 +89,8 @@ def child(path: str) -> None:
     line."""
 
     def tell(what: str, *content: Any) -> None:
-        print(json.dumps([what, *content]), flush=True)  # noqa: T201 (the channel to the parent)
+        sys.stdout.write(json.dumps([what, *content]) + "\n")
+        sys.stdout.flush()
 
     def advance(done: int, total: int) -> None:
         nonlocal told

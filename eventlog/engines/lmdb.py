@@ -30,8 +30,10 @@ from ..errors import CorruptionError, LogGap, NewerFormat, OutcomeUnknown, ReadO
 from ..record import FORMAT_VERSION, HEADER, HEADER_SIZE
 from . import rows
 from .batch import Batch
+from .keys import FOLDER as KEYS
+from .keys import KeyTable, keys_exist
 
-LOG, KEYS = "log", "keys"
+LOG = "log"
 PAGE_BYTES = 4 * 1024 * 1024
 _CHUNK = 64
 _POLL_SECONDS = 0.02
@@ -55,16 +57,16 @@ class LmdbEngine:
         self.read_only = read_only
         self.limits = limits or Limits()
         self._random = random
-        self._keys: Environment | None = None
+        self._keys: KeyTable | None = None
         self._changed = threading.Condition()
         self._waiting = 0
-        has_keys = (path / KEYS / DATA_FILE).exists()
+        has_keys = keys_exist(path)
         self._check_not_emptied(has_keys)
         self._log = open_environment(path / LOG, rows.TABLES, read_only=read_only)
         try:
             self._tables = self._log.tables
             self._identity = self._read_identity(may_create=not has_keys)
-            self._open_keys(has_keys)
+            self._open_keys()
         except BaseException:
             self.close()
             raise
@@ -123,45 +125,33 @@ class LmdbEngine:
     def wait(self, after: int, timeout: float) -> int:
         """Wait until the log is longer than `after`, at most `timeout` seconds."""
         deadline = time.monotonic() + timeout
-        seen = -1
         with self._changed:
             self._waiting += 1
             try:
-                while True:
-                    transaction = self._log.last_transaction()
-                    head = self.log_head().position if transaction != seen else after
-                    seen = transaction
-                    left = deadline - time.monotonic()
-                    if head > after or left <= 0:
-                        return head
-                    self._changed.wait(min(left, _POLL_SECONDS))
+                return self._wait(after, deadline)
             finally:
                 self._waiting -= 1
 
     def draw_keys(self, count: int) -> tuple[int, list[bytes]]:
         """Make new scope keys durable and return them."""
-        keys = [self._random(32) for _ in range(count)]
-        return self._key_environment().write(lambda transaction: self._draw(transaction, keys)), keys
+        return self._key_table().draw(count)
 
     def key(self, number: int) -> bytes | None:
         """Return a scope key, or `None` when it was destroyed, was never drawn, or `keys/` is not here."""
         if self._keys is None:
             self._log.last_transaction()
             return None
-        table = self._keys.tables["keys"]
-        row = self._keys.read(lambda transaction: transaction.get(_pack(number), db=table))
-        return None if row is None else rows.unpack_key(number, row)
+        return self._keys.key(number)
 
     def destroy_key(self, number: int) -> None:
         """Overwrite a scope key for ever."""
-        environment = self._key_environment()
-        environment.write(lambda transaction: self._destroy(transaction, number))
+        self._key_table().destroy(number)
 
     def close(self) -> None:
         """Release the environments."""
         self._log.close()
         if self._keys is not None:
-            self._keys.close()
+            self._keys.environment.close()
         with self._changed:
             self._changed.notify_all()
 
@@ -187,12 +177,7 @@ class LmdbEngine:
 
     def inspect(self) -> list[str]:
         """Return what is wrong with the files: cut, or not at the transaction that wrote their last row."""
-        findings = [*self._log.inspect()]
-        if self._keys is not None:
-            findings += self._keys.inspect()
-            at, row = self._keys.read(self._last_key_stamp)
-            if row is not None and _unpack(row[:8])[0] != at:
-                findings.append(f"{KEYS}/ is at transaction {at}, but its last one was {_unpack(row[:8])[0]}")
+        findings = [*self._log.inspect(), *(self._keys.inspect() if self._keys else ())]
         at, row = self._log.read(lambda t: (t.id(), t.get(rows.LOG_HEAD, db=self._tables["meta"])))
         written = rows.transaction_of(row)
         if written not in (None, at):
@@ -212,6 +197,7 @@ class LmdbEngine:
         row = self._log.read(lambda transaction: transaction.get(rows.IDENTITY, db=self._tables["meta"]))
         if row is None and may_create and not self.read_only:
             row = self._log.write(self._create)
+            _sync_folders(self.path / LOG, self.path, self.path.parent)
         if row is None:
             raise CorruptionError(f"{self.path} has lost its identity; restore it from a backup")
         identity = rows.unpack_identity(row)
@@ -231,24 +217,20 @@ class LmdbEngine:
         transaction.put(rows.LOG_HEAD, head, db=self._tables["meta"])
         return row
 
-    def _open_keys(self, has_keys: bool) -> None:
-        if not has_keys and (self.read_only or self.log_head().position):
+    def _open_keys(self) -> None:
+        # In this order: another process may be making the log now, and makes keys/ before its first append.
+        position = self.log_head().position
+        present = keys_exist(self.path)
+        if not present and (self.read_only or position):
             # Scope numbers of lost keys would be given out again, so such a log can only be read.
             if not self.read_only:
                 raise CorruptionError(
                     f"{self.path / KEYS} is missing: restore it, or open the log with read_only=True"
                 )
             return
-        self._keys = open_environment(self.path / KEYS, ("keys", "keymeta"), read_only=self.read_only)
-        table = self._keys.tables["keymeta"]
-        row = self._keys.read(lambda transaction: transaction.get(rows.LOG_ID, db=table))
-        if row is None and not self.read_only:
-            row = self._keys.write(self._create_keys)
-        if row is None or rows.unseal(rows.LOG_ID, row, "the owner of keys/")[8:] != self._identity.log_id:
-            raise CorruptionError(f"{self.path / KEYS} belongs to another log; restore the right one")
-
-    def _create_keys(self, transaction: Transaction) -> bytes:
-        return self._stamp_keys(transaction)
+        self._keys = KeyTable(self.path, self._identity.log_id, read_only=self.read_only, random=self._random)
+        if not present:
+            _sync_folders(self.path / KEYS, self.path)
 
     # Writing
 
@@ -277,33 +259,7 @@ class LmdbEngine:
         row = rows.pack_log_head(batch.log_head, transaction.id())
         transaction.put(rows.LOG_HEAD, row, db=self._tables["meta"])
 
-    def _draw(self, transaction: Transaction, keys: Sequence[bytes]) -> int:
-        assert self._keys is not None
-        cursor = transaction.cursor(db=self._keys.tables["keys"])
-        first = _unpack(cursor.key())[0] + 1 if cursor.last() else 1
-        fresh = [(_pack(number), rows.pack_key(number, key)) for number, key in enumerate(keys, first)]
-        if cursor.putmulti(fresh, append=True)[1] != len(fresh):
-            raise CorruptionError(f"{self.path / KEYS} is not in order; nothing was drawn; run verify")
-        self._stamp_keys(transaction)
-        return first
-
-    def _destroy(self, transaction: Transaction, number: int) -> None:
-        assert self._keys is not None
-        transaction.put(_pack(number), rows.pack_key(number, None), db=self._keys.tables["keys"])
-        self._stamp_keys(transaction)
-
-    def _stamp_keys(self, transaction: Transaction) -> bytes:
-        """Write which log and which transaction `keys/` is at: a file gone back in time shows."""
-        assert self._keys is not None
-        row = rows.seal(rows.LOG_ID, _pack(transaction.id()) + self._identity.log_id)
-        transaction.put(rows.LOG_ID, row, db=self._keys.tables["keymeta"])
-        return row
-
-    def _last_key_stamp(self, transaction: Transaction) -> tuple[int, bytes | None]:
-        assert self._keys is not None
-        return transaction.id(), transaction.get(rows.LOG_ID, db=self._keys.tables["keymeta"])
-
-    def _key_environment(self) -> Environment:
+    def _key_table(self) -> KeyTable:
         if self._keys is None or self.read_only:
             raise self._refusal()
         return self._keys
@@ -312,6 +268,18 @@ class LmdbEngine:
         return ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
 
     # Reading
+
+    def _wait(self, after: int, deadline: float) -> int:
+        head, seen = 0, -1
+        while True:
+            # Reading the head costs a transaction; whether anybody wrote costs a look.
+            transaction = self._log.last_transaction()
+            if transaction != seen:
+                head, seen = self.log_head().position, transaction
+            left = deadline - time.monotonic()
+            if head > after or left <= 0:
+                return head
+            self._changed.wait(min(left, _POLL_SECONDS))
 
     def _log_head(self, transaction: Transaction) -> LogHead:
         row = transaction.get(rows.LOG_HEAD, db=self._tables["meta"])
@@ -381,12 +349,9 @@ class LmdbEngine:
     def _home(self, table: str) -> Environment:
         if table in rows.TABLES:
             return self._log
-        return self._key_environment_or_log()
-
-    def _key_environment_or_log(self) -> Environment:
         if self._keys is None:
             raise CorruptionError(f"{self.path / KEYS} is missing; restore it")
-        return self._keys
+        return self._keys.environment
 
     def place(self, transaction: Transaction, stream: bytes, version: int) -> int | None:
         """Return the position of a stream's record within a transaction."""
@@ -417,6 +382,16 @@ class _View:
 
     def record(self, position: int) -> bytes | None:
         return self._engine.record(self._transaction, position)
+
+
+def _sync_folders(*folders: Path) -> None:
+    """Make the entries of new files durable: LMDB syncs what is in its files, not that they are there."""
+    for folder in folders:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _take(cursor: lmdb.Cursor[bytes], limit: int) -> list[tuple[bytes, bytes]]:

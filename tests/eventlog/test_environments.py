@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lithograph.eventlog import EventLog, environments
@@ -235,3 +236,50 @@ def test_append_behind_stray_records_is_refused(tmp_path: Path) -> None:
             put_into(log)("a", 1, b"2")
         environment.close()
         assert log.log_head().position == 1
+
+
+def test_child_is_told_even_when_the_parent_was_committing(tmp_path: Path) -> None:
+    """A child forked while another thread of the parent commits gets `ForkedError` and waits for nobody."""
+    with EventLog(tmp_path / "log") as log:
+        put = put_into(log)
+        put("a", 0, b"1")
+        put("a", 1, b"2")
+
+        def child() -> None:
+            with pytest.raises(ForkedError):
+                put("a", 2, b"3")
+            with pytest.raises(ForkedError):
+                log.read()
+
+        engine: Any = log.engine
+        with log._writer._group._lead, engine._log._gate._changed:
+            assert in_child(child) == 0
+
+
+FULL_DISK = """
+import resource, sys
+from lithograph.eventlog import ANY, EventLog, StreamName, StreamWrite
+from lithograph.eventlog.errors import Unavailable
+from lithograph.eventlog.events import Recorded
+log = EventLog(sys.argv[1])
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+name = StreamName("thread", "a")
+def put(expected, data):
+    return log.append([StreamWrite(name, expected, [log.stamp(Recorded("t", data))])])
+put(0, b"1")
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, most))
+try:
+    put(1, bytes(200_000))
+    raise SystemExit("the append should have been refused")
+except Unavailable:
+    pass
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+put(1, b"2")
+assert [record.event.data for record in log.read()] == [b"1", b"2"]
+assert log.verify().ok
+"""
+
+
+def test_full_disk_writes_nothing(tmp_path: Path) -> None:
+    """When the file cannot grow the append is `Unavailable`, nothing is written, later ones go on."""
+    subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path / "log")], check=True)

@@ -125,7 +125,7 @@ def test_reading_by_position_and_by_stream(log: EventLog, put: Put) -> None:
     stream = log.stream_id(A)
     assert [record.position for record in log.read(10, 5)] == [11, 12, 13, 14, 15]
     assert [record.header.version for record in log.read_stream(stream, 10, 5)] == [11, 12, 13, 14, 15]
-    assert log.read(90) == []
+    assert log.read(90) == log.read(0, 0) == log.read_stream(stream, 0, 0) == []
     pages = list(log.scan(7, page=10))
     assert [record.position for page in pages for record in page] == list(range(8, 91))
     assert max(map(len, pages)) == 10
