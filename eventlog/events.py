@@ -80,9 +80,11 @@ class ResultOp:
     MESSAGES = 6
     """`add_messages`."""
     BARRIER = 7
-    """The set of names seen so far, with those written now."""
+    """The names seen so far, with those written now; data is encoded [names waited for, whether the run must end]."""
     INPUT = 8
     """The run's input, a dict: data names the keys, the step's writes hold the values, stored once."""
+    LAST_WAITING = 9
+    """The last write is the value, seen by nobody until `FINISHED`."""
     WHOLE = 16
     """Data is the whole value, encoded."""
     SPLICE = 17
@@ -95,6 +97,10 @@ class ResultOp:
     """An after-finish channel became available with the value it holds."""
     INITIAL = 21
     """Data is the whole value, encoded, that the channel began with; its version does not rise."""
+    WHOLE_BARRIER = 22
+    """Data is encoded [names seen, names waited for, whether it may open]."""
+    WHOLE_WAITING = 23
+    """Data is the whole value, encoded, seen by nobody until `FINISHED`."""
 
 
 class OpenStep(Struct, frozen=True, array_like=True, gc=False):
@@ -149,7 +155,7 @@ class CheckpointCommitted(Event, frozen=True):
     parent: bytes | None
     parent_version: int
     """Stream version of the checkpoint that the results are folded onto; 0 for none. That is the parent, but for a
-    copied checkpoint, which has the parent of the one it copies. Version 1 of a fork is what it inherits."""
+    copied checkpoint, which has the parent of the one it copies. Below zero: what a fork inherits from its source."""
     namespace: str
     step: int
     source: str

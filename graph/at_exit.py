@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..eventlog.events import ChannelResult, CheckpointCommitted, ResultOp
 from ..projections.cells import Cell, ListCell, Values
 from ..projections.digests import digest_after
-from ..projections.fold import FinishedCell
+from ..projections.fold import BarrierCell, WaitingCell
 from ..projections.splices import describe_change
 from ..projections.state import CheckpointState, state_after
 
@@ -28,7 +28,7 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
         if new is None:
             results.append(ChannelResult(channel, ResultOp.EMPTY, None, b""))
         elif old is not new:
-            results += _results(loop, channel, old, new)
+            results.append(_result(loop, channel, old, new))
     changed = {result.channel for result in results}
     consumed = tuple(
         name for name, at in state.versions.items() if at != known.get(name) and name not in changed
@@ -68,22 +68,23 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
     return event, final
 
 
-def _results(loop: Loop, channel: str, old: Cell | None, new: Cell) -> list[ChannelResult]:
-    """Return the results that lead from one cell to the other."""
+def _result(loop: Loop, channel: str, old: Cell | None, new: Cell) -> ChannelResult:
+    """Return the result that leads from one cell to the other."""
     op, data = describe_cell(old, new, loop.values)
     digest = b""
     if channel in loop.rules.state_keys:
         assert loop.journal is not None
         key = loop.journal.digest_key(loop.run.namespace, channel)
         digest = digest_after(key, op, data, old, b"" if old is None else old.digest, new, loop.values)
-    results = [ChannelResult(channel, op, data, digest)]
-    if isinstance(new, FinishedCell):
-        results.append(ChannelResult(channel, ResultOp.FINISHED, None, digest))
-    return results
+    return ChannelResult(channel, op, data, digest)
 
 
 def describe_cell(old: Cell | None, new: Cell, values: Values) -> tuple[int, Any]:
     """Return the recorded form of a cell, whatever writes led to it."""
+    if isinstance(new, BarrierCell):
+        return ResultOp.WHOLE_BARRIER, values.encode([new.value, new.names, new.finished])
+    if isinstance(new, WaitingCell):
+        return ResultOp.WHOLE_WAITING, values.encode(new.value)
     if isinstance(new, ListCell) and isinstance(old, ListCell) and new.extends(old):
         return ResultOp.SPLICE, [old.length, 0, values.encode(new.since(old.length))]
     return describe_change(old, new.value, values)

@@ -21,7 +21,7 @@ from ..projections.types import INPUT, RESUME, START, Command
 from .errors import EmptyInputError, InvalidUpdateError, NothingToResume
 from .interrupts import all_pending, is_answer_map, only_one, place_of, waiting
 from .loop import Loop
-from .rules import Closed, Finished
+from .rules import Closed, Finished, StepRefusal
 from .spec import Write
 from .writes import Targets, command_pairs
 
@@ -47,8 +47,15 @@ def begin(loop: Loop, start: Start, given: Any) -> None:
     """Bring a loop to its first step and claim the thread.
 
     Raises `EmptyInputError`, `NothingToResume`, `AmbiguousResume`, `UnknownInterruptError`, `NodeNotFound`: nothing
-    was recorded then.
+    was recorded then. So does what a channel or a reducer raises about the writes of a `Command`.
     """
+    try:
+        _begin(loop, start, given)
+    except StepRefusal as refusal:
+        raise refusal.error from None
+
+
+def _begin(loop: Loop, start: Start, given: Any) -> None:
     base = start.base
     loop.base = loop.state = base
     loop.cells = base.cells if base is not None else {}
@@ -403,7 +410,7 @@ def _continue(loop: Loop, start: Start) -> None:
         _claim(loop, start, "continue")
         _settle(loop)
     else:
-        loop.journal = None
+        loop.records = False
     loop.stream.values(loop.output_values)
 
 

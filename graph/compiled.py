@@ -93,7 +93,7 @@ class CompiledStateGraph:
                 )
             )
         options = self._options(config, context, interrupt_before, interrupt_after, durability)
-        output = self._output(output_keys)
+        output = _keys(output_keys, self.spec.output_channels)
         last = LastStream(output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
         for _ in self._run(options, last, on_conflict).steps(input):
             pass
@@ -120,10 +120,12 @@ class CompiledStateGraph:
         stops the run between two steps; it can be gone on with.
         """
         if subgraphs:
-            raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
+            raise NotSupportedYet(
+                "stream(subgraphs=True): graphs inside graphs come with the complete runtime"
+            )
         modes, single = _modes(stream_mode, debug=self.debug if debug is None else debug)
         options = self._options(config, context, interrupt_before, interrupt_after, durability)
-        output = self._output(output_keys)
+        output = _keys(output_keys, self.spec.stream_channels)
         stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
         chunks = stream.chunks
         for _ in self._run(options, stream, on_conflict).steps(input):
@@ -150,7 +152,9 @@ class CompiledStateGraph:
         """
         persistence = self._needed("get_state")
         if subgraphs:
-            raise NotSupportedYet("get_state(subgraphs=True): graphs inside graphs come with the complete runtime")
+            raise NotSupportedYet(
+                "get_state(subgraphs=True): graphs inside graphs come with the complete runtime"
+            )
         config = merge_configs(self.config, config)
         if fold == "recorded":
             return persistence.get_state(config, self._rules)
@@ -198,7 +202,12 @@ class CompiledStateGraph:
         """Make several supersteps of updates, each a checkpoint; several updates in one need `as_node`."""
         persistence = self._needed("update_state")
         return edit(
-            persistence, self._rules, self._ids, merge_configs(self.config, config), supersteps, store=self.store
+            persistence,
+            self._rules,
+            self._ids,
+            merge_configs(self.config, config),
+            supersteps,
+            store=self.store,
         )
 
     def with_config(self, config: RunnableConfig | Mapping[str, Any]) -> CompiledStateGraph:
@@ -254,14 +263,15 @@ class CompiledStateGraph:
             self.spec.coerce_context(context),
             self.store,
             durability,
-            self.spec.interrupt_before if interrupt_before is None else interrupt_before,
-            self.spec.interrupt_after if interrupt_after is None else interrupt_after,
+            interrupt_before or self.spec.interrupt_before,
+            interrupt_after or self.spec.interrupt_after,
         )
 
-    def _output(self, output_keys: str | Sequence[str] | None) -> tuple[str, ...] | str:
-        if output_keys is None:
-            return self.spec.output_channels
-        return output_keys if isinstance(output_keys, str) else tuple(output_keys)
+
+def _keys(given: str | Sequence[str] | None, default: tuple[str, ...] | str) -> tuple[str, ...] | str:
+    if given is None:
+        return default
+    return given if isinstance(given, str) else tuple(given)
 
 
 def _modes(stream_mode: str | Sequence[str] | None, *, debug: bool) -> tuple[tuple[str, ...], bool]:

@@ -31,7 +31,6 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
                 yield
         if not loop.close():
             return
-        yield
 
 
 def _run(loop: Loop, task: Task, cells: Cells) -> None:

@@ -22,7 +22,14 @@ class Journal:
     """One run's record: its writer, its thread, and the keys of its digests."""
 
     def __init__(
-        self, log: EventLog, thread: Thread, values: Values, writer: RunWriter, *, run: bytes, scope_key: bytes
+        self,
+        log: EventLog,
+        thread: Thread,
+        values: Values,
+        writer: RunWriter,
+        *,
+        run: bytes,
+        scope_key: bytes,
     ) -> None:
         self.thread = thread
         self.run = run

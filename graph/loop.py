@@ -7,7 +7,8 @@ A driver calls `tick`, runs `tasks` in any way it likes (threads, an event loop,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ..eventlog.clock import id_text
@@ -28,7 +29,7 @@ from ..eventlog.serde import describe_error
 from ..projections.cells import Values, Written
 from ..projections.digests import digest_after
 from ..projections.fold import Cells, fold_step
-from ..projections.snapshot import config_of, statuses, values_of
+from ..projections.snapshot import config_of, result_of, statuses, values_of
 from ..projections.state import CheckpointState, Inputs, seen_after, state_after, versions_after
 from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
 from .at_exit import exit_commit
@@ -42,6 +43,8 @@ from .tasks import RunScope, Task, note, task_input
 EVERY_CHANNEL = "*"
 """Under `__interrupt__` in the versions seen: every channel, up to a version."""
 _NONE_STORED = b"\xc0"
+_PLACES = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
+"""Metadata that says where, which a task chunk says already."""
 
 Change = tuple[str, int, Any]
 
@@ -91,6 +94,8 @@ class Loop:
         self.ahead_version = 0
         self.passed_interrupts: int | None = None
         """Channels up to this version do not stop at a static breakpoint again."""
+        self.records = True
+        """False: there is nothing to do, so the thread is left alone."""
         self.reruns = False
         """Whether finished tasks of the first step run again."""
         self.step = -1
@@ -130,14 +135,15 @@ class Loop:
             self.status = "done"
             return False
         cells = self.visible_cells()
-        self.tasks = [self._task(task, cells) for task in run_order(planned)]
+        self.tasks = [self._task(task, cells) for task in run_order(planned, self.state)]
         if not self.reruns:
             self._restore()
         if self._stops_at(self.interrupt_before):
             self.status = "interrupt_before"
             return False
-        for task in self.tasks:
-            self.stream.task_started(task, self.step, self.run.config.get("metadata", {}))
+        if self.stream.wants_tasks:
+            for task in self.tasks:
+                self.stream.task_started(task, self.step, task_metadata(task, self.run.config))
         for task in self.tasks:
             if task.restored:
                 self.stream.task_finished(task, self.step, restored=True)
@@ -203,7 +209,10 @@ class Loop:
             if status.finished:
                 task.restored = True
                 task.written = [
-                    (channel, Written(data, (event.checkpoint, event.path, channel, place), self.values.decode))
+                    (
+                        channel,
+                        Written(data, (event.checkpoint, event.path, channel, place), self.values.decode),
+                    )
                     for place, (channel, data, event) in enumerate(status.output)
                     if data is not None
                 ] + self._input_writes(status.output, state.inputs)
@@ -215,7 +224,10 @@ class Loop:
         self, output: Iterable[tuple[str, Any, ChannelWritten]], inputs: Inputs
     ) -> list[tuple[str, Written]]:
         return [
-            (channel, Written(inputs[channel], (event.checkpoint, event.path, channel, 0), self.values.decode))
+            (
+                channel,
+                Written(inputs[channel], (event.checkpoint, event.path, channel, 0), self.values.decode),
+            )
             for channel, data, event in output
             if data is None
         ]
@@ -229,7 +241,9 @@ class Loop:
             seen = self.state.seen.get(INTERRUPT, {}).get(EVERY_CHANNEL, 0)
         if all(version <= seen for version in self.state.versions.values()):
             return False
-        return any(not task.node.hidden if nodes == "*" else task.planned.name in nodes for task in self.tasks)
+        return any(
+            not task.node.hidden if nodes == "*" else task.planned.name in nodes for task in self.tasks
+        )
 
     # Outcomes
 
@@ -246,14 +260,14 @@ class Loop:
                 self._record_task(task, stored)
                 self.stream.task_finished(task, self.step)
                 return
-        if task.error is not None:
-            self._record_task(task, [(ERROR, self._stored_error(task.error))])
-            self.stream.task_failed(task, self.step)
-            return
-        stored: list[tuple[str, Any]] = [(INTERRUPT, self._encoded(list(task.interrupts)))]
+        stored: list[tuple[str, Any]] = []
         if len(task.answers) > task.given:
             stored.append((RESUME, self._encoded(task.answers)))
-        self._record_task(task, stored)
+        if task.error is not None:
+            self._record_task(task, [*stored, (ERROR, self._stored_error(task.error))])
+            self.stream.task_failed(task, self.step)
+            return
+        self._record_task(task, [(INTERRUPT, self._encoded(list(task.interrupts))), *stored])
         self.stream.interrupted(task.interrupts, self.output_values)
         self.stream.task_paused(task, self.step)
 
@@ -338,7 +352,8 @@ class Loop:
     def _closed(self, tasks: Sequence[Task]) -> Closed:
         assert self.state is not None
         finished = [
-            Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written) for task in tasks
+            Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written)
+            for task in tasks
         ]
         versions = self.state.versions
         if self.ahead_version:
@@ -405,7 +420,7 @@ class Loop:
             version,
             closed.consumed,
             seen,
-            tuple(sorted(closed.updated)),
+            self._updated(source, closed),
         )
         place = journal.next_version + len(self._held) if journal is not None else 0
         state = state_after(
@@ -428,6 +443,14 @@ class Loop:
                 self._held = []
         self._go_to(state, closed)
         return state
+
+    def _updated(self, source: str, closed: Closed) -> tuple[str, ...] | None:
+        """Return what the checkpoint says of its step's channels: an edit does not say, a fork says its base's."""
+        if source == "update":
+            return None
+        if source == "fork":
+            return self.state.updated if self.state is not None else None
+        return tuple(sorted(closed.updated))
 
     def _go_to(self, state: CheckpointState, closed: Closed) -> None:
         self.state = state
@@ -565,27 +588,64 @@ class Loop:
         state = self.state
         assert state is not None and self.run.thread_id is not None
         own = self.run.config.get("configurable", {})
-        config = {"configurable": {**own, **config_of(self.run.thread_id, state.namespace, state.id)["configurable"]}}
+        config = {
+            "configurable": {
+                **own,
+                **config_of(self.run.thread_id, state.namespace, state.id)["configurable"],
+            }
+        }
         parent = None
-        if state.parent is not None:
-            parent_config = config_of(self.run.thread_id, state.namespace, state.parent)
+        before = state if self.commits else self.base
+        if before is not None and before.parent is not None:
+            parent_config = config_of(self.run.thread_id, state.namespace, before.parent)
             parent = {"configurable": {**own, **parent_config["configurable"]}}
         return {
             "config": config,
             "parent_config": parent,
             "values": values_of(self.visible_cells(), self.spec.stream_channels),
             "metadata": {"source": state.source, "step": state.step, "parents": {}},
-            "next": [task.name for task in run_order(planned)],
-            "tasks": [
-                {"id": id_text(task.id), "name": task.name, "interrupts": (), "state": None}
-                for task in run_order(planned)
-            ],
+            "next": [task.name for task in run_order(planned, state)],
+            "tasks": self._task_payloads(state, planned),
         }
 
+    def _task_payloads(self, state: CheckpointState, planned: Iterable[PlannedTask]) -> list[dict[str, Any]]:
+        assert self.journal is not None
+        known = statuses(self.journal.thread.open.get(state.id, {}), self.values)
+        payloads: list[dict[str, Any]] = []
+        for task in run_order(planned, state):
+            payload: dict[str, Any] = {"id": id_text(task.id), "name": task.name}
+            status = known.get(task.id)
+            if status is not None and status.error is not None:
+                payloads.append({**payload, "error": status.error, "state": None})
+                continue
+            if status is not None and status.finished:
+                output = [(channel, data) for channel, data, _event in status.output]
+                if result := result_of(output, state, self.values, self.stream.output):
+                    payload["result"] = result
+            questions = () if status is None else status.interrupts
+            payloads.append(
+                {**payload, "interrupts": tuple(asdict(question) for question in questions), "state": None}
+            )
+        return payloads
 
-def run_order(planned: Iterable[PlannedTask]) -> list[PlannedTask]:
-    """Return tasks in the order in which they start: sends by index, then nodes by name."""
+
+def run_order(planned: Iterable[PlannedTask], state: CheckpointState) -> list[PlannedTask]:
+    """Return tasks in the order in which they start: sends by index, then nodes by name.
+
+    After a manual edit nodes start as they were added, as in LangGraph.
+    """
+    if not state.updated:
+        return list(planned)
     return sorted(planned, key=lambda task: (task.path[0] != PUSH, "" if task.path[0] == PUSH else task.name))
+
+
+def task_metadata(task: Task, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a task chunk tells of a task beside itself: the run's metadata, the node's, the run's tags."""
+    metadata = {**(config.get("metadata") or {}), **(task.node.metadata or {})}
+    shown = {key: value for key, value in metadata.items() if key not in _PLACES}
+    if tags := config.get("tags"):
+        shown["tags"] = list(tags)
+    return shown
 
 
 def _apply_order(task: Task) -> str:

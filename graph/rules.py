@@ -146,10 +146,9 @@ class Rules:
     def _is_triggered(
         self, name: str, cells: Cells, versions: Versions, seen: Mapping[str, int] | None
     ) -> bool:
-        channels = self.spec.channels
         for channel in self.spec.nodes[name].triggers:
             cell = cells.get(channel)
-            if cell is None or not channels[channel].is_available(cell):
+            if cell is None or not cell.readable:
                 continue
             if seen is None or versions.get(channel, 0) > seen.get(channel, 0):
                 return True
@@ -237,7 +236,7 @@ class Rules:
             elif (change := self._decide(name, cells, written, values)) is not None:
                 changes.append((name, *change))
         cells = _fold(cells, changes, writes, results, values)
-        updated = {name for name, _op, _data in changes if channels[name].is_available(cells.get(name))}
+        updated = {name for name, _op, _data in changes if is_readable(cells, name)}
         updated.update(rose)
         return cells, untracked, updated, rose
 
@@ -256,7 +255,7 @@ class Rules:
         changes: list[tuple[str, int, Any]] = []
         for name in self.forgetting:
             cell = cells.get(name)
-            if cell is not None and name not in updated and channels[name].is_available(cell):
+            if cell is not None and name not in updated and cell.readable:
                 change = channels[name].pass_step(cell)
                 if change is not None:
                     changes.append((name, *change))
@@ -272,8 +271,14 @@ class Rules:
             if (cell := cells.get(name)) is not None and (change := channels[name].finish(cell))
         ]
         cells = _fold(cells, changes, {}, results, values)
-        updated.update(name for name, _op, _data in changes if channels[name].is_available(cells.get(name)))
+        updated.update(name for name, _op, _data in changes if is_readable(cells, name))
         return cells
+
+
+def is_readable(cells: Cells, channel: str) -> bool:
+    """Tell whether a channel holds something that can be read and can trigger."""
+    cell = cells.get(channel)
+    return cell is not None and cell.readable
 
 
 def path_key(task: Finished) -> str:

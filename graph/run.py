@@ -88,10 +88,13 @@ class Run:
         except ConflictError:
             outcome = "lost"
             raise
+        except Exception:
+            outcome = "failed"
+            raise
         finally:
             if writer is not None:
                 writer.release()
-            if outcome != "lost" and loop.journal is not None:
+            if outcome != "lost" and loop.journal is not None and loop.records:
                 loop.end(outcome)
                 loop.journal.writer.drain()
                 loop.journal.publish(threads_of(cast("Persistence", threads_log).log))

@@ -78,11 +78,7 @@ class RunWriter:
         if self._durability == "exit":
             return
         self._steps += 1
-        if (
-            self._durability == "sync"
-            or self._steps >= MAX_QUEUED_STEPS
-            or self._bytes >= MAX_QUEUED_BYTES
-        ):
+        if self._durability == "sync" or self._steps >= MAX_QUEUED_STEPS or self._bytes >= MAX_QUEUED_BYTES:
             self.drain()
 
     def drain(self) -> None:

@@ -62,7 +62,9 @@ class Stream:
         if values is not None and self.wants_values:
             current = values()
             if isinstance(current, dict):
-                self.chunks.append(("values", {**cast("dict[str, Any]", current), INTERRUPT: tuple(interrupts)}))
+                self.chunks.append(
+                    ("values", {**cast("dict[str, Any]", current), INTERRUPT: tuple(interrupts)})
+                )
             else:
                 self.chunks.append(("values", {INTERRUPT: tuple(interrupts)}))
 
@@ -96,7 +98,9 @@ class Stream:
         self._task_result(task, step, None, {}, task.interrupts)
 
     def task_failed(self, task: Task, step: int) -> None:
-        """Show a task's error."""
+        """Show a task's error; a task that had been given an answer counts as having done something."""
+        if self.wants_updates and task.answered:
+            self.chunks.append(("updates", {task.planned.name: None}))
         self._task_result(task, step, task.error, {}, ())
 
     def checkpoint(self, step: int, payload: Callable[[], dict[str, Any]]) -> None:

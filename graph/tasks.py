@@ -122,6 +122,11 @@ class Task:
         own = f"{self.planned.name}:{id_text(self.planned.id)}"
         return f"{self.run.namespace}|{own}" if self.run.namespace else own
 
+    @property
+    def answered(self) -> bool:
+        """Whether the task asked something in this run and got an answer."""
+        return min(self._asked, len(self.answers)) > 0
+
     def next_question(self) -> int:
         """Return the place of the question that is being asked, from 0."""
         self._asked += 1
@@ -208,8 +213,10 @@ def task_input(task: Task, cells: Cells) -> Any:
     planned, node = task.planned, task.node
     if planned.path[0] == "__pregel_push":
         packet = cast("Send", cells["__pregel_tasks"].value[planned.path[1]])
-        return packet.arg if node.send_read is None else node.send_read(packet.arg)
-    return node.read({key: cells[key].get() for key in node.reads if key in cells})
+        return packet.arg
+    return node.read(
+        {key: cell.get() for key in node.reads if (cell := cells.get(key)) is not None and cell.readable}
+    )
 
 
 def execute(
@@ -271,8 +278,8 @@ def fresh_values(
         cell = cells.get(key)
         if key in own:
             cell = _fresh_cell(channels[key], cell, own[key])
-        if cell is not None and channels[key].is_available(cell):
-            values[key] = channels[key].read(cell)
+        if cell is not None and cell.readable:
+            values[key] = cell.get()
     return values
 
 
@@ -284,7 +291,9 @@ def _fresh_cell(channel: Channel, cell: Cell | None, written: list[Written]) -> 
     if change is None:
         return cell
     table: Cells = {} if cell is None else {channel.key: cell}
-    return fold_step(table, [ChannelResult(channel.key, *change, b"")], {channel.key: written}, PLAIN).get(channel.key)
+    return fold_step(table, [ChannelResult(channel.key, *change, b"")], {channel.key: written}, PLAIN).get(
+        channel.key
+    )
 
 
 def _same(data: Any) -> Any:

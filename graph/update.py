@@ -137,10 +137,7 @@ def infer_as_node(loop: Loop, state: CheckpointState | None) -> str | None:
         return next(iter(nodes))
     seen = state.seen if state is not None else {}
     last = sorted(
-        (version, node)
-        for node, channels in seen.items()
-        if node in nodes
-        for version in channels.values()
+        (version, node) for node, channels in seen.items() if node in nodes for version in channels.values()
     )
     if not any(channels for channels in seen.values()):
         return START
@@ -166,9 +163,7 @@ def _as_nodes(loop: Loop, updates: list[tuple[str, Any, str | None]]) -> None:
         writes = _writes_as(loop, node, values, PlannedTask(id_, node_name, path, (INTERRUPT,)))
         written, stored = _stored(loop, checkpoint, path, writes)
         finished.append(Finished(node_name, path, (INTERRUPT,), written))
-        events.append(
-            ChannelWritten(checkpoint, loop.run.namespace, id_, node_name, path, stored)
-        )
+        events.append(ChannelWritten(checkpoint, loop.run.namespace, id_, node_name, path, stored))
     versions: Mapping[str, int] = base.versions if base is not None else {}
     closed = loop.rules.close(loop.cells, {}, versions, finished, loop.values)
     first = journal.append(events, loop.now_us())

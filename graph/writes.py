@@ -135,8 +135,8 @@ def _pairs(result: Any, keys: tuple[str, ...], node: str) -> Pairs:
     if annotated_keys(cast("type[Any]", type(result))):
         return update_pairs(result, keys)
     raise InvalidUpdateError(
-        f"Expected dict, got {result}\n"
-        f"Node '{node}' must return a dict of updates, a Command, a state object or None."
+        f"Expected dict, got {result}\nFor troubleshooting, visit: "
+        "https://docs.langchain.com/oss/python/langgraph/errors/INVALID_GRAPH_NODE_RETURN_VALUE"
     )
 
 

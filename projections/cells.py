@@ -30,6 +30,8 @@ class Values(Protocol):
 
     plain: bool
     """True without a log: values pass as they are."""
+    types: Any
+    """Which types decoding knows: what was decoded with others must not be shared."""
 
     def encode(self, value: Any) -> Data:
         """Return what is stored for `value`; raises `UnsupportedTypeError` when it would not come back exactly."""
@@ -52,6 +54,7 @@ class Plain:
     """`Values` of a run without a log: nothing is encoded."""
 
     plain = True
+    types = None
 
     def encode(self, value: Any) -> Data:
         """Return the value."""
@@ -90,6 +93,8 @@ class Cell:
 
     __slots__ = ("digest", "value")
     digest: bytes
+    readable = True
+    """Whether a reader sees the value; False while a channel waits for something."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -118,14 +123,32 @@ class LazyCell(Cell):
         return value
 
 
-class _Backing:
-    """A list that only its end may grow, and the lock under which it does."""
+class Backing:
+    """A list that only its end may grow, and the lock under which it does. `load` makes it when first looked at."""
 
-    __slots__ = ("items", "lock")
+    __slots__ = ("_load", "items", "lock")
+    items: list[Any]
 
-    def __init__(self, items: list[Any]) -> None:
-        self.items = items
+    def __init__(
+        self, items: list[Any] | None = None, *, load: Callable[[], list[Any]] | None = None
+    ) -> None:
+        self._load = load
         self.lock = threading.Lock()
+        if items is not None:
+            self.items = items
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "items":
+            raise AttributeError(name)
+        with _LOADING:
+            # Another thread may have been first, and its list may have grown already.
+            if self._load is not None:
+                self.items = self._load()
+                self._load = None
+        return self.items
+
+
+_LOADING = threading.Lock()
 
 
 class ListCell(Cell):
@@ -133,8 +156,8 @@ class ListCell(Cell):
 
     __slots__ = ("_backing", "length")
 
-    def __init__(self, items: list[Any], length: int | None = None, backing: _Backing | None = None) -> None:
-        self._backing = backing or _Backing(items)
+    def __init__(self, items: list[Any], length: int | None = None, backing: Backing | None = None) -> None:
+        self._backing = backing or Backing(items)
         self.length = len(items) if length is None else length
         self.digest = b""
 

@@ -17,7 +17,7 @@ from ..eventlog.events import ResultOp
 from .add_messages import add_messages
 from .cells import MISSING, Cell, Values, Written, overwrite_of, own
 from .errors import InvalidUpdateError
-from .fold import FinishedCell, combine, flatten
+from .fold import combine, flatten
 from .splices import Change, describe_change
 
 _CONCURRENT = (
@@ -65,14 +65,6 @@ class Channel:
         """Return what becomes of the channel when the run would otherwise end."""
         return None
 
-    def is_available(self, cell: Cell | None) -> bool:
-        """Tell whether the channel can be read and can trigger."""
-        return cell is not None
-
-    def read(self, cell: Cell) -> Any:
-        """Return what a reader of an available channel gets."""
-        return cell.get()
-
     def is_pinned(self) -> bool:
         """Tell whether folding writes runs no code of a user."""
         return True
@@ -82,7 +74,9 @@ class Channel:
         return {"channel": type(self).__name__}
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and isinstance(other, Channel) and self.describe() == other.describe()
+        return (
+            type(self) is type(other) and isinstance(other, Channel) and self.describe() == other.describe()
+        )
 
     def __hash__(self) -> int:
         return hash(type(self))
@@ -225,31 +219,27 @@ class Topic(Channel):
 class NamedBarrierValue(Channel):
     """Becomes available when every name was written; consumed by the step that it triggers."""
 
+    after_finish = False
+
     def __init__(self, typ: Any, names: Iterable[Any], key: str = "") -> None:
         super().__init__(typ, key)
         self.names = frozenset(names)
 
     def decide(self, cell: Cell | None, writes: Sequence[Written], values: Values) -> Change | None:
         """Record the names; one that nobody waits for is refused."""
-        seen = set[Any]() if cell is None else cell.value
+        seen = frozenset[Any]() if cell is None else cell.value
         for written in writes:
             if written.value not in self.names:
                 raise InvalidUpdateError(
                     f"At key '{self.key}': Value {written.value} not in {set(self.names)}", channel=self.key
                 )
-        return (ResultOp.BARRIER, None) if any(w.value not in seen for w in writes) else None
-
-    def is_available(self, cell: Cell | None) -> bool:
-        """Tell whether all names were seen."""
-        return cell is not None and cell.value == self.names
+        if all(written.value in seen for written in writes):
+            return None
+        return ResultOp.BARRIER, values.encode([sorted(self.names, key=repr), self.after_finish])
 
     def consume(self, cell: Cell) -> Change | None:
         """Begin to wait again."""
-        return (ResultOp.EMPTY, None) if self.is_available(cell) else None
-
-    def read(self, cell: Cell) -> Any:
-        """Return nothing: a barrier has no value."""
-        return None
+        return (ResultOp.EMPTY, None) if cell.readable else None
 
     def describe(self) -> dict[str, Any]:
         """Return kind and names."""
@@ -259,13 +249,11 @@ class NamedBarrierValue(Channel):
 class NamedBarrierValueAfterFinish(NamedBarrierValue):
     """A barrier that opens only when the run would otherwise end."""
 
-    def is_available(self, cell: Cell | None) -> bool:
-        """Tell whether all names were seen and the run had nothing else to do."""
-        return isinstance(cell, FinishedCell) and cell.value == self.names
+    after_finish = True
 
     def finish(self, cell: Cell) -> Change | None:
         """Open, when all names were seen."""
-        ready = not isinstance(cell, FinishedCell) and cell.value == self.names
+        ready = not cell.readable and cell.value == self.names
         return (ResultOp.FINISHED, None) if ready else None
 
 
@@ -274,19 +262,15 @@ class LastValueAfterFinish(LastValue):
 
     def decide(self, cell: Cell | None, writes: Sequence[Written], values: Values) -> Change | None:
         """Record the last write."""
-        return _last(writes[-1], values)
-
-    def is_available(self, cell: Cell | None) -> bool:
-        """Tell whether the run had nothing else to do."""
-        return isinstance(cell, FinishedCell)
+        return ResultOp.LAST_WAITING, None
 
     def finish(self, cell: Cell) -> Change | None:
         """Become available."""
-        return None if isinstance(cell, FinishedCell) else (ResultOp.FINISHED, None)
+        return None if cell.readable else (ResultOp.FINISHED, None)
 
     def consume(self, cell: Cell) -> Change | None:
         """Forget the value once it triggered."""
-        return (ResultOp.EMPTY, None) if isinstance(cell, FinishedCell) else None
+        return (ResultOp.EMPTY, None) if cell.readable else None
 
 
 _PINNED: dict[Any, int] = {
@@ -294,7 +278,11 @@ _PINNED: dict[Any, int] = {
     operators.or_: ResultOp.UNION,
     add_messages: ResultOp.MESSAGES,
 }
-_PINNED_NAMES = {operators.add: "operator.add/1", operators.or_: "operator.or_/1", add_messages: "add_messages/1"}
+_PINNED_NAMES = {
+    operators.add: "operator.add/1",
+    operators.or_: "operator.or_/1",
+    add_messages: "add_messages/1",
+}
 _BUILT_IN = frozenset({list, tuple, str, bytes, int, float, complex, bool, set, frozenset, dict})
 _CONCRETE: dict[Any, type] = {
     collections.abc.Sequence: list,

@@ -11,6 +11,7 @@ can try guesses against; a fork shares the scope and so goes on with the digests
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from blake3 import blake3
@@ -35,21 +36,32 @@ def digest_after(
     if isinstance(new, ListCell):
         if old_digest and new.extends(old):
             assert isinstance(old, ListCell)
-            return _run(key, old_digest, values.encode_elements(new.since(old.length)))
+            return run_on(key, old_digest, values.encode_elements(new.since(old.length)))
         return digest_of(key, new, values)
     if op in (ResultOp.WHOLE, ResultOp.LAST) and isinstance(data, bytes):
-        return blake3(b"\x01" + data, key=key).digest()
+        return whole_digest(key, data)
     return digest_of(key, new, values)
 
 
 def digest_of(key: bytes, cell: Cell, values: Values) -> bytes:
     """Return the digest of a cell's value, computed from the value alone."""
     if isinstance(cell, ListCell):
-        return _run(key, blake3(_LIST_SEED, key=key).digest(), values.encode_elements(cell.value))
-    return blake3(b"\x01" + values.raw(cell.value), key=key).digest()
+        return run_on(key, list_seed(key), values.encode_elements(cell.value))
+    return whole_digest(key, values.raw(cell.value))
 
 
-def _run(key: bytes, digest: bytes, parts: list[bytes]) -> bytes:
+def whole_digest(key: bytes, data: bytes) -> bytes:
+    """Return the digest of an encoded value that is no growing list."""
+    return blake3(b"\x01" + data, key=key).digest()
+
+
+def list_seed(key: bytes) -> bytes:
+    """Return the digest of an empty list."""
+    return blake3(_LIST_SEED, key=key).digest()
+
+
+def run_on(key: bytes, digest: bytes, parts: Iterable[bytes]) -> bytes:
+    """Return the digest of a list after encoded elements were appended to one with `digest`."""
     for part in parts:
         digest = blake3(digest + part, key=key).digest()
     return digest

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..eventlog.events import ChannelResult, ResultOp
 from .add_messages import merge_messages
-from .cells import Cell, ListCell, Values, Written, cell_of, overwrite_of, own
+from .cells import Cell, ListCell, Values, Written, cell_of, overwrite_of, own, unwrap
 from .ids import minted_ids
 
 Cells = dict[str, Cell]
@@ -22,10 +22,32 @@ Cells = dict[str, Cell]
 Writes = Mapping[str, Sequence[Written]]
 """Channel name to a step's writes to it, in apply order."""
 
-class FinishedCell(Cell):
-    """What an after-finish channel holds once the run had nothing else to do."""
+
+class WaitingCell(Cell):
+    """What an after-finish channel holds until the run has nothing else to do: no reader sees it."""
 
     __slots__ = ()
+    readable = False
+
+
+class BarrierCell(Cell):
+    """The names that a barrier has seen, of those it waits for. It has no value; complete, it reads as `None`."""
+
+    __slots__ = ("finished", "names")
+
+    def __init__(self, seen: frozenset[Any], names: frozenset[Any], *, finished: bool) -> None:
+        super().__init__(seen)
+        self.names = names
+        self.finished = finished
+
+    @property
+    def readable(self) -> bool:
+        """Whether every name was seen, and the run had to end where that is waited for too."""
+        return self.finished and self.value == self.names
+
+    def get(self) -> None:
+        """Return nothing."""
+        return None
 
 
 def fold_step(cells: Cells, results: Iterable[ChannelResult], writes: Writes, values: Values) -> Cells:
@@ -98,9 +120,15 @@ def _messages(cell: Cell | None, writes: Sequence[Written], _data: Any, _values:
     return fold_messages(cell, writes)
 
 
-def _barrier(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
-    seen = set(cell.value) if cell is not None else set[Any]()
-    return Cell(seen.union(written.value for written in writes))
+def _barrier(cell: Cell | None, writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
+    names, after_finish = values.decode(data)
+    seen = frozenset[Any]() if cell is None else cell.value
+    seen = seen.union(written.value for written in writes)
+    return BarrierCell(seen, frozenset(names), finished=not after_finish)
+
+
+def _last_waiting(_cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
+    return WaitingCell(unwrap(writes[-1].value))
 
 
 def _input(_cell: Cell | None, writes: Sequence[Written], data: Any, _values: Values) -> Cell | None:
@@ -109,6 +137,15 @@ def _input(_cell: Cell | None, writes: Sequence[Written], data: Any, _values: Va
 
 def _whole(_cell: Cell | None, _writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
     return cell_of(values.decode(data))
+
+
+def _whole_barrier(_cell: Cell | None, _writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
+    seen, names, finished = values.decode(data)
+    return BarrierCell(seen, names, finished=finished)
+
+
+def _whole_waiting(_cell: Cell | None, _writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
+    return WaitingCell(values.decode(data))
 
 
 def _splice(cell: Cell | None, _writes: Sequence[Written], data: Any, values: Values) -> Cell | None:
@@ -137,7 +174,9 @@ def _empty(_cell: Cell | None, _writes: Sequence[Written], _data: Any, _values: 
 
 
 def _finished(cell: Cell | None, _writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
-    return None if cell is None else FinishedCell(cell.value)
+    if isinstance(cell, BarrierCell):
+        return BarrierCell(cell.value, cell.names, finished=True)
+    return None if cell is None else Cell(cell.value)
 
 
 class _InputCell(Cell):
@@ -174,9 +213,12 @@ _FOLDS: dict[int, Callable[[Cell | None, Sequence[Written], Any, Values], Cell |
     ResultOp.TOPIC_ACCUMULATE: _topic_accumulate,
     ResultOp.MESSAGES: _messages,
     ResultOp.BARRIER: _barrier,
+    ResultOp.LAST_WAITING: _last_waiting,
     ResultOp.INPUT: _input,
     ResultOp.WHOLE: _whole,
     ResultOp.INITIAL: _whole,
+    ResultOp.WHOLE_BARRIER: _whole_barrier,
+    ResultOp.WHOLE_WAITING: _whole_waiting,
     ResultOp.SPLICE: _splice,
     ResultOp.ENTRIES: _entries,
     ResultOp.EMPTY: _empty,

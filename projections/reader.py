@@ -17,8 +17,8 @@ from ..eventlog.events import ChannelWritten, CheckpointCommitted, Event, OpenSt
 from ..eventlog.log import EventLog, Record
 from .cells import Values
 from .inherited import in_source, inherited
-from .state import CheckpointState, apply_commit
-from .thread import OpenWrites, Thread
+from .state import CheckpointState, apply_commit, skips_steps
+from .thread import OpenWrites, Thread, forget_run
 
 _PAGE = 128
 _CACHED_PAGES = 16
@@ -234,14 +234,19 @@ class StreamPast:
 
     def _writes_after(self, version: int, checkpoint: bytes, namespace: str) -> OpenWrites:
         writes: OpenWrites = {}
+        claimed = 0
         for page in self._log.scan_stream(self._stream, after=version, page=_PAGE):
             for record in page:
                 kind = record.header.kind
+                if kind == RunStarted.kind:
+                    claimed = record.header.version
                 if kind != ChannelWritten.kind and kind != CheckpointCommitted.kind:
                     continue
                 event = record.event
                 if isinstance(event, CheckpointCommitted):
                     if event.namespace == namespace:
+                        if skips_steps(event):
+                            forget_run(writes, claimed)
                         return writes
                 elif isinstance(event, ChannelWritten) and event.checkpoint == checkpoint:
                     writes[record.header.version] = event

@@ -81,7 +81,10 @@ def statuses(writes: OpenWrites, values: Values) -> dict[bytes, TaskStatus]:
 
 
 def result_of(
-    writes: Iterable[tuple[str, Any]], state: CheckpointState, values: Values, keys: tuple[str, ...] | str | None
+    writes: Iterable[tuple[str, Any]],
+    state: CheckpointState,
+    values: Values,
+    keys: tuple[str, ...] | str | None,
 ) -> Any:
     """Return a task's result as snapshots show it: its writes to state channels, raw, by key.
 
@@ -106,7 +109,9 @@ def result_of(
     return result
 
 
-def config_of(thread_id: str, namespace: str, checkpoint: bytes, parents: dict[str, bytes] | None = None) -> Any:
+def config_of(
+    thread_id: str, namespace: str, checkpoint: bytes, parents: dict[str, bytes] | None = None
+) -> Any:
     """Return the config that addresses a checkpoint."""
     configurable: dict[str, Any] = {
         "thread_id": thread_id,
@@ -135,11 +140,11 @@ def values_of(cells: Cells, keys: tuple[str, ...] | str | None) -> Any:
     """Return the state's values: of `keys` in their order, or of every state channel that holds one."""
     if isinstance(keys, str):
         cell = cells.get(keys)
-        return None if cell is None else cell.get()
+        return cell.get() if cell is not None and cell.readable else None
     if keys is None:
-        values = {channel: cell.get() for channel, cell in cells.items() if not is_control(channel)}
+        values = {name: cell.get() for name, cell in cells.items() if cell.readable and not is_control(name)}
         return values[ROOT] if ROOT in values else values
-    return {key: cells[key].get() for key in keys if key in cells}
+    return {key: cell.get() for key in keys if (cell := cells.get(key)) is not None and cell.readable}
 
 
 class Lens:

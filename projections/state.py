@@ -19,7 +19,7 @@ from ..eventlog.events import (
 from ..eventlog.record import NO_ID
 from .cells import Data, Values, Written
 from .fold import Cells, fold_step
-from .types import START
+from .types import INPUT, START
 
 Inputs = Mapping[str, Data]
 """The run's input as the log stores it: key to data. START's own writes refer to it."""
@@ -85,8 +85,18 @@ class CheckpointState:
         self.updated = event.updated
         self.applied = event.applied
 
+    @property
+    def skips_steps(self) -> bool:
+        """Whether the checkpoint stands for a whole run (durability `exit`): its results say what all steps made."""
+        return skips_steps(self)
+
 
 _NOTHING: Inputs = {}
+
+
+def skips_steps(commit: CheckpointCommitted | CheckpointState) -> bool:
+    """Tell whether a checkpoint stands for a whole run: it applied no writes, its results say what all of them made."""
+    return not commit.applied and commit.source in ("loop", "input")
 
 
 def apply_commit(
@@ -172,7 +182,7 @@ def gather(
     inputs: Inputs = _NOTHING
     decode = values.decode
     for event in applied:
-        is_input = event.checkpoint == NO_ID
+        is_input = event.checkpoint == NO_ID and event.node == INPUT
         if is_input:
             inputs = dict(event.writes)
         for ordinal, (channel, data) in enumerate(event.writes):

@@ -59,6 +59,7 @@ class Thread:
         "paused",
         "refused",
         "running",
+        "running_since",
         "stream",
         "version",
     )
@@ -74,6 +75,8 @@ class Thread:
         """By checkpoint: what the finished tasks of a step amounted to when its run ended."""
         self.running: bytes | None = None
         """The run that holds the thread, when one started and did not end."""
+        self.running_since = 0
+        """The version at which the last run claimed the thread."""
         self.fork: ThreadForked | None = None
         self.ladder: dict[int, CheckpointState] = {}
         self.commits = 0
@@ -92,6 +95,7 @@ class Thread:
         copy.refused = self.refused.copy()
         copy.paused = self.paused.copy()
         copy.running = self.running
+        copy.running_since = self.running_since
         copy.fork = self.fork
         copy.ladder = self.ladder
         copy.commits = self.commits
@@ -121,7 +125,7 @@ class Thread:
                 state = self._apply(event, values, past, version=version, time_us=time_us, run=run)
             self._close(state)
         elif kind is RunStarted:
-            self.running = run
+            self.running, self.running_since = run, version
         elif kind is RunEnded:
             assert isinstance(event, RunEnded)
             self.running = None
@@ -159,6 +163,8 @@ class Thread:
         return None
 
     def _close(self, state: CheckpointState) -> None:
+        if state.skips_steps and state.parent is not None:
+            forget_run(self.open.get(state.parent, {}), self.running_since)
         self.heads[state.namespace] = state
         if state.parent is not None:
             self.open.pop(state.parent, None)
@@ -184,3 +190,9 @@ class Thread:
         self.open = source.open
         self.refused = source.refused
         self.paused = source.paused
+
+
+def forget_run(writes: OpenWrites, since: int) -> None:
+    """Take out what a run wrote whose only checkpoint skips the steps it made: they have none to be shown at."""
+    for version in [version for version in writes if version > since]:
+        del writes[version]

@@ -1,0 +1,253 @@
+"""How rungs are made: a pure function of a stream's records and of the rungs before, whoever runs it and when.
+
+A rung is due at a root checkpoint when 64 of them, or 64 KB of records, have come since the last. It is folded from the
+rung before it; a list that only grew goes on with that rung's chain, a value that is the same keeps its place. What was
+folded stays in memory for the next, so that a thread's rung costs what came since the last one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final, NamedTuple
+
+from ..eventlog.blobs import lift_blob
+from ..eventlog.errors import LogGap, ScopeErased
+from ..eventlog.events import CheckpointCommitted, Event, ResultOp, ThreadForked
+from ..eventlog.log import EventLog
+from ..eventlog.serde.format import join_array
+from .cells import Cell, LazyCell, ListCell
+from .digests import channel_key, list_seed, run_on, whole_digest
+from .fold import BarrierCell, WaitingCell
+from .reader import StreamPast, feed
+from .rungs import (
+    LIST,
+    CellRow,
+    RowSource,
+    Rung,
+    RungRow,
+    StreamRungs,
+    chunk_key,
+    digest_in,
+    encode_row,
+    rung_key,
+)
+from .state import CheckpointState
+from .thread import Thread
+from .values import LogValues
+
+RUNG_BYTES: Final = 64 * 1024
+_INLINE_BYTES: Final = 128
+_KEPT: Final = 64
+
+Place = tuple[bytes, int]
+"""Where a digest is recorded: stream (empty: the rung's own) and version."""
+
+
+class RungRows(NamedTuple):
+    """What a rung adds to the tables `rungs` and `chunks`."""
+
+    rungs: dict[bytes, bytes]
+    chunks: dict[bytes, bytes]
+
+
+class _Kept(NamedTuple):
+    """The rung before, as the next one begins with it."""
+
+    version: int
+    thread: Thread
+    alone: bool
+    cells: dict[str, tuple[CellRow, Cell, bytes]]
+    """By channel: its row, its cell, its digest."""
+
+
+class RungBuilder:
+    """Makes the rungs of one log, each from the one before. Not shared by threads."""
+
+    def __init__(self, log: EventLog, rows: RowSource, values: LogValues) -> None:
+        self._log = log
+        self._rows = rows
+        self._values = values
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+
+    def build(self, stream: bytes, previous: int, version: int) -> RungRows | None:
+        """Return the rows of the rung at a version, made from the one at `previous` (0: from the beginning).
+
+        `None` when it cannot be checked against its digests, or its key was destroyed: then there is no rung there.
+        """
+        kept = self._kept.pop(stream, None)
+        if kept is None or kept.version != previous:
+            kept = self._load(stream, previous)
+            if kept is None:
+                return None
+        thread = kept.thread
+        base = thread.head
+        past = StreamPast(
+            self._log,
+            stream,
+            self._values,
+            ladder={} if base is None else {base.version: base},
+            rungs=StreamRungs(self._log, stream, self._values, self._rows),
+        )
+        for page in self._log.scan_stream(stream, after=previous, until=version):
+            for record in page:
+                feed(thread, record, self._values, past)
+        thread.ladder = {}
+        try:
+            job = _Job(self._log, stream, kept, past, self._values)
+        except ScopeErased:
+            return None
+        rows = job.rows()
+        if rows is not None:
+            self._kept[stream] = job.kept
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return rows
+
+    def _load(self, stream: bytes, version: int) -> _Kept | None:
+        if not version:
+            return _Kept(0, Thread(stream), True, {})
+        rungs = StreamRungs(self._log, stream, self._values, self._rows)
+        rung = rungs.rung(version)
+        return None if rung is None else _kept(rung, rung.thread(stream))
+
+
+def _kept(rung: Rung, thread: Thread) -> _Kept:
+    cells = {row.channel: (row, rung.state.cells[row.channel]) for row in rung.row.cells}
+    return _Kept(
+        rung.state.version,
+        thread,
+        rung.row.alone,
+        {channel: (row, cell, cell.digest) for channel, (row, cell) in cells.items()},
+    )
+
+
+class _Job:
+    """One rung in the making."""
+
+    def __init__(self, log: EventLog, stream: bytes, before: _Kept, past: StreamPast, values: LogValues) -> None:
+        state = before.thread.head
+        assert state is not None, "a rung is due at a root checkpoint"
+        self._log = log
+        self._stream = stream
+        self._before = before
+        self._past = past
+        self._values = values
+        self._state: CheckpointState = state
+        self._scope_key = log.scope_key(log.head(stream).scope)
+        self._chunks: dict[bytes, bytes] = {}
+
+    def rows(self) -> RungRows | None:
+        """Return the rung's rows, or `None` when a value does not have the digest that was recorded."""
+        places = self._places()
+        cells: list[CellRow] = []
+        for channel, cell in self._state.cells.items():
+            row = self._cell(channel, cell, places.get(channel))
+            if row is None:
+                return None
+            cells.append(row)
+        state, thread = self._state, self._before.thread
+        row = RungRow(
+            thread.commits,
+            thread.running,
+            self._alone(),
+            thread.fork,
+            state.versions,
+            state.seen,
+            tuple(cells),
+        )
+        self.kept = _kept(Rung(row, state), thread)
+        return RungRows({rung_key(self._stream, state.version): encode_row(row)}, self._chunks)
+
+    def _alone(self) -> bool:
+        return self._before.alone and self._before.thread.heads.keys() == {""}
+
+    def _cell(self, channel: str, cell: Cell, place: Place | None) -> CellRow | None:
+        old = self._before.cells.get(channel)
+        if old is not None and old[1] is cell and old[2] == cell.digest:
+            return old[0]
+        key = channel_key(self._scope_key, self._state.namespace, channel)
+        source, version = (b"", 0) if place is None else place
+        if isinstance(cell, ListCell):
+            return self._list(channel, cell, key, source, version)
+        form, data = self._stored(cell, key)
+        if data is None:
+            return None
+        if not isinstance(data, bytes) or len(data) <= _INLINE_BYTES:
+            return CellRow(channel, form, 0, data, source, version)
+        at = self._state.version
+        self._chunks[chunk_key(self._stream, channel, at)] = data
+        return CellRow(channel, form, at, None, source, version)
+
+    def _list(self, channel: str, cell: ListCell, key: bytes, source: bytes, version: int) -> CellRow | None:
+        old = self._before.cells.get(channel)
+        place, chunks, start, digest = self._state.version, 0, 0, list_seed(key)
+        # A chain without digests and one with them are checked apart.
+        if old and old[0].form == LIST and cell.extends(old[1]) and bool(old[2]) == bool(cell.digest):
+            place, digest = old[0].place, old[2]
+            chunks, start = old[0].data
+        parts = self._values.encode_elements(cell.since(start))
+        if cell.digest and run_on(key, digest, parts) != cell.digest:
+            return None
+        if parts:
+            chunks += 1
+            self._chunks[chunk_key(self._stream, channel, place, chunks)] = join_array(parts)
+        return CellRow(channel, LIST, place, [chunks, cell.length], source, version)
+
+    def _stored(self, cell: Cell, key: bytes) -> tuple[int, Any]:
+        """Return a cell's form and stored value; `None` for a value that does not have its digest."""
+        values = self._values
+        if isinstance(cell, BarrierCell):
+            return ResultOp.WHOLE_BARRIER, values.raw([cell.value, cell.names, cell.finished])
+        if isinstance(cell, WaitingCell):
+            return ResultOp.WHOLE_WAITING, values.raw(cell.value)
+        if isinstance(cell, LazyCell) and self._vouched(cell.data, cell.digest, key):
+            return ResultOp.WHOLE, cell.data
+        # What was written may be an `Overwrite` around the value.
+        data = values.raw(cell.value)
+        return ResultOp.WHOLE, data if self._vouched(data, cell.digest, key) else None
+
+    def _vouched(self, data: Any, digest: bytes, key: bytes) -> bool:
+        if not digest:
+            return True
+        if not isinstance(data, bytes):
+            data = self._log.get_blob(lift_blob(data))
+        return whole_digest(key, data) == digest
+
+    def _places(self) -> dict[str, Place]:
+        """Return where the digests of the channels that changed are recorded: back along the line of checkpoints."""
+        before = self._before.cells
+        wanted = {
+            channel: cell.digest
+            for channel, cell in self._state.cells.items()
+            if cell.digest and not (channel in before and before[channel][1] is cell)
+        }
+        places: dict[str, Place] = {}
+        stream, version, past = b"", self._state.version, self._past
+        while wanted and version:
+            event = past.event_at(version)
+            if isinstance(event, ThreadForked):
+                stream, past = event.source, past.source(event)
+                version = event.version if event.checkpoint else _last_commit(past, event.version)
+                continue
+            if not isinstance(event, CheckpointCommitted):
+                raise _gap(version, event)
+            for channel in [ch for ch, digest in wanted.items() if digest_in(event, ch) == digest]:
+                places[channel] = (stream, version)
+                del wanted[channel]
+            version = event.parent_version
+        return places
+
+
+def _last_commit(past: StreamPast, version: int) -> int:
+    """Return the version of the last root checkpoint, or of the fork, at or before a version."""
+    while True:
+        event = past.event_at(version)
+        if isinstance(event, ThreadForked):
+            return version
+        if isinstance(event, CheckpointCommitted) and event.namespace == "":
+            return version
+        version -= 1
+
+
+def _gap(version: int, event: Event) -> LogGap:
+    return LogGap(f"version {version} holds {type(event).__name__} where a checkpoint must be: run `verify`")
