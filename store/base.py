@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, cast
 
-from ..eventlog.errors import NotSupportedYet
+from ..projections.errors import NotSupportedYet
 from .items import (
     GetOp,
     Item,

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias, cast
 from ..eventlog.blobs import BLOB_THRESHOLD, lift_blob
 from ..eventlog.clock import Clock
 from ..eventlog.engine import ANY
-from ..eventlog.errors import NotSupportedYet
 from ..eventlog.events import Event, ItemDeleted, ItemPut
 from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
 from ..eventlog.streams import StreamName
 from ..eventlog.writing import StreamWrite
+from ..projections.errors import NotSupportedYet
 from .base import BaseStore, no_ttl
 from .errors import InvalidItemError, InvalidSearchError
 from .filters import compile_filter

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from lithograph import store as ours
-from lithograph.eventlog.errors import LithographError, NotSupportedYet
+from lithograph.eventlog.errors import LithographError
+from lithograph.projections.errors import NotSupportedYet
 from lithograph.store import BaseStore, GetOp, InvalidNamespaceError, Item, Op, PutOp, Result, SearchItem
 
 METHODS = ["get", "search", "put", "delete", "list_namespaces", "batch"]

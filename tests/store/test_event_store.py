@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from lithograph.eventlog import EventLog, StreamName, StreamWrite
-from lithograph.eventlog.errors import LimitExceeded, NotSupportedYet, UnsupportedTypeError
+from lithograph.eventlog.errors import LimitExceeded, UnsupportedTypeError
 from lithograph.eventlog.events import ItemDeleted, ItemPut, Recorded
+from lithograph.projections.errors import NotSupportedYet
 from lithograph.store import (
     EventLogStore,
     GetOp,
