@@ -202,9 +202,3 @@ class MissingExtra(LithographError, ImportError):
     """An optional package is needed; the message names the extra to install."""
 
     code = "LG900"
-
-
-class NotSupportedYet(LithographError, NotImplementedError):
-    """An option that this release knows but does not carry out; it is refused, never ignored."""
-
-    code = "LG901"
