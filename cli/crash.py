@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +119,6 @@ def _decisions_taken(log: EventLog) -> Counter[bytes]:
     return taken
 
 
-def _outcome(values: Any) -> str | None:
-    decision = values.get("decision") if isinstance(values, dict) else None
-    return decision["outcome"] if isinstance(decision, dict) else None
+def _outcome(values: Mapping[str, Any]) -> str | None:
+    """Return the outcome in a case's values, or `None` when it is not decided."""
+    return values["decision"]["outcome"] if "decision" in values else None

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from .options import AsJson, LogPath, Namespace, ThreadId
 from .output import say, write_json, write_table
 from .plain import short
-from .reading import Who, actors, checkpoint_id, config_of, no_checkpoint, opened, require_thread, who_text
+from .reading import (
+    Who,
+    actors,
+    checkpoint_id,
+    config_of,
+    no_checkpoint,
+    opened,
+    parent_id,
+    require_thread,
+    who_text,
+)
 
 if TYPE_CHECKING:
     from ..projections import StateSnapshot
@@ -48,12 +59,12 @@ def history(
 
 
 def _row(each: StateSnapshot, who: dict[str, Who]) -> dict[str, Any]:
-    metadata, number = each.metadata or {}, checkpoint_id(each) or ""
-    parent = (each.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+    metadata: Mapping[str, Any] = each.metadata or {}
+    number = checkpoint_id(each) or ""
     made = who.get(number, Who(None, None))
     return {
         "checkpoint_id": number,
-        "parent_id": parent,
+        "parent_id": parent_id(each),
         "step": metadata.get("step"),
         "source": metadata.get("source"),
         "writes": each.writes,
@@ -73,7 +84,7 @@ def _write_table(rows: list[dict[str, Any]]) -> None:
                 str(row["step"]),
                 row["checkpoint_id"],
                 str(row["source"]),
-                short(", ".join(row["writes"]) if isinstance(row["writes"], dict) else "", width=40),
+                short(_writers(row["writes"]), width=40),
                 ", ".join(row["next"]) + (" (waits)" if row["interrupts"] else ""),
                 (row["created_at"] or "")[:19],
                 who_text(Who(row["actor"], row["reason"])),
@@ -82,3 +93,8 @@ def _write_table(rows: list[dict[str, Any]]) -> None:
         ],
         right=["step"],
     )
+
+
+def _writers(writes: Any) -> str:
+    """Return who wrote what made a checkpoint: nodes; at the input checkpoint, the channels of the input."""
+    return ", ".join(cast("Mapping[str, Any]", writes)) if isinstance(writes, Mapping) else ""

@@ -6,7 +6,7 @@ finding (exit code 1); a log that cannot be opened is `CannotOpen` (exit code 2)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +36,7 @@ class Who(NamedTuple):
 
 
 @contextmanager
-def opened(path: Path, *, read_only: bool = True) -> Iterator[EventLog]:
+def opened(path: Path, *, read_only: bool = True) -> Generator[EventLog]:
     """Open the log at `path` for the length of a `with` block."""
     from ..eventlog import EventLog
     from ..eventlog.errors import CorruptionError, LithographError, NotALog
@@ -104,21 +104,33 @@ def thread_stream(log: EventLog, thread: str) -> bytes:
 
 def checkpoint_id(found: StateSnapshot) -> str | None:
     """Return the id of a snapshot's checkpoint, or `None` when the thread has none."""
-    return found.config["configurable"].get("checkpoint_id")
+    return _id_in(found.config)
+
+
+def parent_id(found: StateSnapshot) -> str | None:
+    """Return the id of the checkpoint that a snapshot's goes on from, or `None` for the first."""
+    return _id_in(found.parent_config or {})
 
 
 def actors(log: EventLog, thread: str) -> dict[str, Who]:
-    """Return who made each of a thread's checkpoints, by checkpoint id."""
+    """Return who made each of a thread's checkpoints, by id; for a fork also those it inherited."""
     from ..eventlog.clock import id_text
-    from ..eventlog.events import CheckpointCommitted
+    from ..eventlog.events import CheckpointCommitted, ThreadForked
+    from ..projections import lineage
 
     who: dict[str, Who] = {}
+    forked = False
     for page in log.scan_stream(thread_stream(log, thread)):
         for record in page:
+            forked = forked or record.header.kind == ThreadForked.kind
             if record.header.kind != CheckpointCommitted.kind:
                 continue
             body = record.body
+            assert isinstance(body.event, CheckpointCommitted), "the header names the kind of its event"
             who[id_text(body.event.id)] = Who(body.actor, body.reason)
+    if forked:
+        for each in lineage(log, config_of(thread)):
+            who.setdefault(each.checkpoint_id, Who(each.actor, each.reason))
     return who
 
 
@@ -127,3 +139,7 @@ def who_text(who: Who | None) -> str:
     if who is None or who.actor is None:
         return ""
     return f"{who.actor}: {who.reason}" if who.reason else who.actor
+
+
+def _id_in(config: Mapping[str, Any]) -> str | None:
+    return config.get("configurable", {}).get("checkpoint_id")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from .options import AsJson, LogPath, Namespace, ThreadId
 from .output import say, write_json, write_pairs, write_table
 from .plain import dumps, plain, short
-from .reading import Who, actors, checkpoint_id, find_snapshot, opened
+from .reading import Who, actors, checkpoint_id, find_snapshot, opened, parent_id
 
 if TYPE_CHECKING:
     from ..projections import PregelTask, StateSnapshot
+
+_VALUE_WIDTH = 2000
 
 Checkpoint = Annotated[
     str | None, typer.Argument(metavar="CHECKPOINT", help="A checkpoint id; default the thread's latest.")
@@ -40,11 +42,10 @@ def show(
 
 
 def _document(thread: str, found: StateSnapshot, made: Who) -> dict[str, Any]:
-    parent = (found.parent_config or {}).get("configurable", {}).get("checkpoint_id")
     return {
         "thread_id": thread,
         "checkpoint_id": checkpoint_id(found),
-        "parent_id": parent,
+        "parent_id": parent_id(found),
         "created_at": found.created_at,
         "actor": made.actor,
         "reason": made.reason,
@@ -80,9 +81,11 @@ def _write(document: dict[str, Any]) -> None:
     }
     write_pairs({name: text for name, text in head.items() if text})
     say()
-    values = document["values"]
-    rows = values.items() if isinstance(values, dict) else [("(value)", values)]
-    write_table(["channel", "value"], [[name, short(value, width=2000)] for name, value in rows])
+    values: Any = document["values"]
+    channels = cast("dict[str, Any]", values) if isinstance(values, dict) else {"(value)": values}
+    write_table(
+        ["channel", "value"], [[name, short(value, width=_VALUE_WIDTH)] for name, value in channels.items()]
+    )
     if document["tasks"]:
         write_table(
             ["task", "id", "error", "result", "waits for"],
