@@ -80,11 +80,12 @@ def names_in(wheel: Path) -> list[str]:
 def test_wheel_holds_the_rooms_and_nothing_else(wheel: Path) -> None:
     """The wheel holds every source file and data file of the rooms, typed, below one namespace."""
     inside = {name.removeprefix("lithograph/") for name in names_in(wheel) if ".dist-info/" not in name}
+    source = wheel.parent / "source"
     wanted = {
-        path.relative_to(ROOT).as_posix()
+        path.relative_to(source).as_posix()
         for room in ROOMS
         for pattern in ("*.py", "py.typed", "*.csv", "*.md")
-        for path in (ROOT / room).rglob(pattern)
+        for path in (source / room).rglob(pattern)
     }
     assert inside == wanted
     assert {f"{room}/py.typed" for room in ROOMS} <= inside
