@@ -43,8 +43,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock for tests: starts where told, advances by `step_us` at each look, random bytes from a
-    counter."""
+    """A clock for tests: starts where told, steps at each look, random bytes from a counter."""
 
     def __init__(self, start_us: int = 1_700_000_000_000_000, *, step_us: int = 1) -> None:
         self._now_us = start_us
@@ -63,8 +62,7 @@ class ManualClock:
 
 
 class CheckpointIds:
-    """Makes checkpoint ids: version-6 UUIDs, strictly increasing within this object, step in the clock
-    field."""
+    """Makes checkpoint ids: version-6 UUIDs, strictly increasing here, step in the clock field."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -81,8 +79,14 @@ class CheckpointIds:
         return CheckpointId(high.to_bytes(8, "big") + sequence.to_bytes(2, "big") + self._clock.random(6))
 
 
+_FOREIGN = bytes(17)
+"""Marks an id that is no UUID: longer than any UUID, so the two never meet."""
+
+
 def id_text(value: bytes) -> str:
-    """Return the 8-4-4-4-12 text of a 16-byte id."""
+    """Return the 8-4-4-4-12 text of a 16-byte id, or the text that `any_id` was given."""
+    if value.startswith(_FOREIGN):
+        return value[len(_FOREIGN) :].decode("utf-8", "surrogatepass")
     text = value.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -94,3 +98,8 @@ def id_bytes(text: str) -> bytes | None:
     except ValueError:
         return None
     return value if len(value) == 16 and id_text(value) == text else None
+
+
+def any_id(text: str) -> bytes:
+    """Return the bytes of any id's text: 16 for a UUID, else the marked text, as a foreign runtime may have it."""
+    return id_bytes(text) or _FOREIGN + text.encode("utf-8", "surrogatepass")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .clock import id_bytes
+from .clock import any_id
 from .configs import configurable, thread_id_of, thread_text
 from .errors import CheckpointNotFound
 from .events import CheckpointCommitted, ThreadForked
@@ -31,21 +31,31 @@ def fork(log: EventLog, source_config: Mapping[str, Any], new_thread_id: Any) ->
     if not log.head(source).version:
         raise CheckpointNotFound(f"There is no thread {source_id!r} to fork. Its name is case-sensitive.")
     checkpoint_id = asked.get("checkpoint_id")
-    event = _of_head(log, source)
+    event = _of_head(log, source, log.head(source).version)
     if event is None:
-        raise CheckpointNotFound(f"Thread {source_id!r} has no checkpoint yet, so there is nothing to fork.")
-    if checkpoint_id:
-        wanted = id_bytes(checkpoint_id) if isinstance(checkpoint_id, str) else None
-        if wanted != event.checkpoint:
-            event = None if wanted is None else _of_earlier(log, source, wanted)
+        raise CheckpointNotFound(
+            f"Thread {source_id!r} has no checkpoint yet, so there is nothing to fork."
+        )
+    if checkpoint_id and any_id(checkpoint_id) != event.checkpoint:
+        event = _of_earlier(log, source, any_id(checkpoint_id))
         if event is None:
             raise CheckpointNotFound(
-                f"Thread {source_id!r} has no checkpoint {checkpoint_id!r}. List what it has with get_state_history."
+                f"Thread {source_id!r} has no checkpoint {checkpoint_id!r}. "
+                "List what it has with get_state_history."
             )
     thread_id = thread_text(new_thread_id)
     name, scope = StreamName("thread", thread_id), log.head(source).scope
     log.append([StreamWrite(name, 0, [log.stamp(event)], scope)])
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": asked.get("checkpoint_ns", "")}}
+
+
+def copy(log: EventLog, source_id: str, target_id: str) -> None:
+    """Append the event that begins a thread as a copy of a whole one."""
+    source = log.head(log.stream_id(StreamName("thread", source_id)))
+    if not source.version:
+        raise CheckpointNotFound(f"There is no thread {source_id!r} to copy. Its name is case-sensitive.")
+    event = ThreadForked(log.stream_id(StreamName("thread", source_id)), source.version, None)
+    log.append([StreamWrite(StreamName("thread", target_id), 0, [log.stamp(event)], source.scope)])
 
 
 def backwards(log: EventLog, stream: bytes, version: int) -> Iterator[Record]:
@@ -57,9 +67,8 @@ def backwards(log: EventLog, stream: bytes, version: int) -> Iterator[Record]:
         version, page = low, min(page * 2, _LARGEST_PAGE)
 
 
-def _of_head(log: EventLog, stream: bytes) -> ThreadForked | None:
-    """Return the fork of a thread as it stands: its last checkpoint, and what that one's tasks wrote so far."""
-    end = log.head(stream).version
+def _of_head(log: EventLog, stream: bytes, end: int) -> ThreadForked | None:
+    """Return the fork of a thread as it stood at version `end`, with what its head's tasks wrote so far."""
     for record in backwards(log, stream, end):
         version = record.header.version
         if record.header.kind == CheckpointCommitted.kind:
@@ -69,8 +78,11 @@ def _of_head(log: EventLog, stream: bytes) -> ThreadForked | None:
         elif record.header.kind == ThreadForked.kind:
             event = record.event
             assert isinstance(event, ThreadForked)
-            # Untouched since it was forked: the same fork again. Else what was written here is inherited too.
-            return event if end == version else ThreadForked(stream, version, event.checkpoint, end)
+            base = event if event.checkpoint is not None else _of_head(log, event.source, event.version)
+            if base is None or end == version:
+                return base
+            # What was written here since is inherited too, so the way leads through this stream.
+            return ThreadForked(stream, version, base.checkpoint, end)
     return None
 
 

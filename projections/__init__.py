@@ -4,6 +4,8 @@ Start reading at `fold` (one pure function), then `state`, `thread`, `reader`, `
 """
 
 from .checkpointer import EventLogSaver, InMemorySaver
+from .checkpoints import Checkpoint, CheckpointMetadata, CheckpointTuple
+from .connections import HoldsOtherCheckpoints
 from .diff import Change, ChannelDiff, diff
 from .errors import (
     CheckpointerRequired,
@@ -24,6 +26,10 @@ from .types import PregelTask, StateSnapshot
 __all__ = [
     "EventLogSaver",
     "InMemorySaver",
+    "CheckpointTuple",
+    "Checkpoint",
+    "CheckpointMetadata",
+    "HoldsOtherCheckpoints",
     "StateSnapshot",
     "PregelTask",
     "snapshot",

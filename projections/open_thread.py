@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..eventlog.clock import id_bytes
+from ..eventlog.clock import any_id
+from ..eventlog.configs import configurable
 from ..eventlog.events import ChannelWritten
 from ..eventlog.log import EventLog, StreamName
 from ..eventlog.serde import Serializer
-from ..eventlog.configs import configurable
 from .errors import CheckpointNotFound
 from .history import history
 from .reader import StreamPast, find, threads_of
@@ -41,8 +41,7 @@ class OpenThread:
 
     def find(self, checkpoint_id: str) -> Place:
         """Return a checkpoint by its id; raises `CheckpointNotFound`."""
-        number = id_bytes(checkpoint_id)
-        found = None if number is None else find(self.log, self.thread, self.values, number)
+        found = find(self.log, self.thread, self.values, any_id(checkpoint_id))
         if found is None:
             raise CheckpointNotFound(
                 f"Thread {self.id!r} has no checkpoint {checkpoint_id!r}. List what it has with get_state_history."

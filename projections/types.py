@@ -31,6 +31,8 @@ PREVIOUS: Final = "__previous__"
 COPY: Final = "__copy__"
 ROOT: Final = "__root__"
 OVERWRITE: Final = "__overwrite__"
+FOREIGN: Final = "\0"
+"""What the names of channels begin with that hold a foreign runtime's bookkeeping."""
 
 RESERVED: Final = frozenset(
     {INPUT, ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME, NO_WRITES, RETURN, PREVIOUS, TASKS}

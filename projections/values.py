@@ -7,6 +7,7 @@ from typing import Any
 from ..eventlog.blobs import BLOB_THRESHOLD, lift_blob
 from ..eventlog.log import EventLog, StreamName
 from ..eventlog.serde import Serializer
+from .fallback import FallbackSerializer
 
 
 class LogValues:
@@ -21,7 +22,8 @@ class LogValues:
         self._serializer = serializer
         self.encode_elements = serializer.encode_elements
         self.raw = serializer.encode
-        self.types = serializer.registry.classes()
+        serde = id(serializer.serde) if isinstance(serializer, FallbackSerializer) else None
+        self.types = (serializer.registry.classes(), serde)
 
     def encode(self, value: Any) -> Any:
         """Return the bytes of a value, or the array of the blob that holds them."""

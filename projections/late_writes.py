@@ -1,0 +1,54 @@
+"""What a foreign runtime's tasks wrote, by checkpoint: it may store a step's writes after the step's checkpoint.
+
+An index of versions only, made by reading each stream once a process and its tail after that.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ..eventlog.events import ChannelWritten, ThreadForked
+from ..eventlog.log import EventLog
+from .inherited import inherited
+from .open_thread import OpenThread, Place
+from .reader import StreamPast
+from .thread import OpenWrites
+
+_Versions = dict[bytes, list[int]]
+
+
+class LateWrites:
+    """The write events of foreign threads, by the checkpoint they belong to. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._streams: dict[bytes, tuple[int, _Versions]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, log: EventLog, thread: OpenThread, place: Place) -> OpenWrites:
+        """Return all that was written at a checkpoint, whenever it was."""
+        past = thread.past()
+        numbers = self._numbers(log, past, thread.stream, place.state.id)
+        written = {number: past.written_at(number) for number in numbers}
+        return {number: w for number, w in written.items() if w.namespace == place.state.namespace}
+
+    def _numbers(self, log: EventLog, past: StreamPast, stream: bytes, checkpoint: bytes) -> list[int]:
+        own = self._versions(log, stream).get(checkpoint, [])
+        fork: ThreadForked | None = past.fork()
+        if fork is None:
+            return own
+        until = max(fork.cut, fork.version)
+        before = self._numbers(log, past.source_of(fork), fork.source, checkpoint)
+        return [inherited(number) for number in before if number <= until] + own
+
+    def _versions(self, log: EventLog, stream: bytes) -> _Versions:
+        with self._lock:
+            upto, found = self._streams.get(stream, (0, {}))
+            for page in log.scan_stream(stream, after=upto):
+                for record in page:
+                    upto = record.header.version
+                    if record.header.kind == ChannelWritten.kind:
+                        event = record.event
+                        assert isinstance(event, ChannelWritten)
+                        found.setdefault(event.checkpoint, []).append(upto)
+            self._streams[stream] = (upto, found)
+            return found
