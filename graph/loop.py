@@ -303,14 +303,13 @@ class Loop:
         event = ChannelWritten(
             self.state.id, self.state.namespace, planned.id, planned.name, planned.path, tuple(stored)
         )
-        if self._single:
+        if self._single or not self.commits:
             # A superstep of one task is one append: its writes wait for its checkpoint.
             self._versions[planned.id] = self.journal.next_version + len(self._held)
             self._held.append(event)
         else:
             self._versions[planned.id] = self.journal.append([event], self.now_us())
-            if self.commits:
-                self.journal.writer.step_done()
+            self.journal.writer.step_done()
 
     def _stored_error(self, error: BaseException) -> Any:
         return self._encoded(list(describe_error(error)))
@@ -525,10 +524,10 @@ class Loop:
         journal = self.journal
         if journal is None:
             return
-        steps = self._open_steps() if outcome != "finished" else ()
-        checkpoint = self.state.id if self.state is not None else None
         if not self.commits:
             self._commit_at_exit()
+        steps = self._open_steps() if outcome != "finished" else ()
+        checkpoint = self.state.id if self.state is not None else None
         journal.append([*self._held, RunEnded(outcome, checkpoint, steps)], self.now_us())
         self._held = []
 
@@ -567,11 +566,14 @@ class Loop:
         assert journal is not None
         if state is None or state is self.base:
             return
-        held, self._held = self._held, []
-        if held:
-            journal.append(held, self.now_us())
         event, final = exit_commit(self, state)
         journal.append([event], state.time_us, final)
+        # The open step's writes follow the checkpoint that they belong to.
+        self._versions = {
+            held.task: version
+            for version, held in enumerate(self._held, journal.next_version)
+            if isinstance(held, ChannelWritten)
+        }
 
     # What callers see
 

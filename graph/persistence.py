@@ -9,6 +9,7 @@ from ..eventlog.errors import ConflictError
 from ..eventlog.events import GraphRegistered
 from ..eventlog.log import EventLog, StreamName, StreamWrite
 from ..eventlog.serde import BASE, Serializer
+from ..projections.fallback import serializer_like
 from ..projections.fold import Cells
 from ..projections.open_thread import OpenThread, Place
 from ..projections.queries import empty_snapshot
@@ -31,7 +32,7 @@ class Persistence:
         registry = (serializer.registry if serializer is not None else BASE).extended(())
         for annotation in spec.types:
             registry.collect(annotation)
-        self.serializer = Serializer(registry)
+        self.serializer = serializer_like(serializer, registry)
         self._registered = False
 
     def open(self, config: Mapping[str, Any]) -> OpenThread:

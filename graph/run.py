@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
 
 from ..eventlog.clock import CheckpointIds, Clock, id_text
 from ..eventlog.errors import ConflictError
+from ..eventlog.record import NO_ID
 from ..projections.cells import PLAIN, Values
 from ..projections.errors import CheckpointerRequired
 from ..projections.reader import threads_of
@@ -19,6 +20,7 @@ from .driver import drive
 from .interrupts import is_answer_map
 from .journal import Journal
 from .loop import Loop
+from .loser import branch
 from .persistence import OpenThread, Persistence
 from .rules import Rules
 from .run_writer import RunWriter
@@ -73,9 +75,21 @@ class Run:
         self._options = options
         self._stream = stream
         self._forks_on_conflict = forks_on_conflict
+        self._id = NO_ID
+        self._base: bytes | None = None
 
     def steps(self, given: Any) -> Iterator[None]:
         """Run; yields between steps. Raises what made the run fail, after recording it."""
+        try:
+            yield from self._steps(given)
+        except ConflictError:
+            if not self._forks_on_conflict or self._persistence is None:
+                raise
+            config, given = branch(self._persistence, self._options.config, self._id, self._base, given)
+            self._options = replace(self._options, config=config)
+            yield from self._steps(given)
+
+    def _steps(self, given: Any) -> Iterator[None]:
         loop, threads_log = self._prepare(given)
         writer = loop.journal.writer if loop.journal is not None else None
         outcome = "stopped"
@@ -115,8 +129,9 @@ class Run:
         thread = persistence.open(options.config)
         start = self._start(thread, given)
         persistence.register_graph()
-        run_id = _run_id(options.config, self._clock)
-        journal = self._journal(persistence, thread, run_id)
+        self._id = _run_id(options.config, self._clock)
+        self._base = None if start.base is None else start.base.id
+        journal = self._journal(persistence, thread, self._id)
         loop = self._loop(thread.values, journal, thread.id, start.metadata)
         begin(loop, start, given)
         return loop, persistence
