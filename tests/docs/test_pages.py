@@ -36,7 +36,7 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
     names: dict[str, object] = {"__name__": "__main__"}
 
     for block in blocks(page, "python"):
-        exec(compile(block, str(page), "exec", dont_inherit=True), names)
+        exec(compile(block, f"<{page}>", "exec", dont_inherit=True), names)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
