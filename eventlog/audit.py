@@ -40,8 +40,7 @@ class Finding(NamedTuple):
 
 
 class Audit:
-    """One pass over the rows of an engine. `run` reports findings as they are met; the counts are its
-    result."""
+    """One pass over the rows of an engine. `run` reports findings; the counts are its result."""
 
     def __init__(self, source: Rows, report: Report, progress: Progress) -> None:
         self.records = 0
@@ -59,8 +58,7 @@ class Audit:
         self._append = (b"", -1)
 
     def run(self) -> None:
-        """Check all tables; a table that cannot be read to its end is a finding, and the next one is
-        checked."""
+        """Check all tables; one that cannot be read to its end is a finding, then comes the next."""
         checks = (
             self._check_storage,
             self._check_meta,

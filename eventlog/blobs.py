@@ -79,8 +79,7 @@ def store_blob(
 
 
 def join_blob(ref: BlobRef, scope_key: bytes | None, records: Iterator[Record]) -> bytes:
-    """Return a value from its chunks' records; raises `IntegrityError` when it is not the one that `ref`
-    names."""
+    """Return a value from its chunks' records; raises `IntegrityError` when it is not `ref`'s."""
     if scope_key is None:
         raise ScopeErased(f"the value at position {ref.position} was erased with its scope")
     parts: list[bytes] = []

@@ -57,8 +57,7 @@ def finish(
 
 
 def check_limits(append: Append, limits: Limits) -> None:
-    """Raise `LimitExceeded` when the append is larger than the log allows, `ValueError` when it is
-    malformed."""
+    """Raise `LimitExceeded` for an append larger than the log allows, `ValueError` for a malformed one."""
     if len(append.append_id) != 16:
         raise ValueError(f"an append id has 16 bytes, not {len(append.append_id)}")
     if len({write.stream for write in append.streams}) != len(append.streams):

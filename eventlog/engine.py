@@ -34,8 +34,7 @@ class Identity(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The end of a stream: its version (0: no such stream), last position, last record hash, scope key
-    number."""
+    """The end of a stream: version (0: no such stream), last position, last record's hash, scope."""
 
     version: int
     position: int
@@ -78,8 +77,7 @@ class Append(NamedTuple):
     append_id: bytes
     streams: Sequence[StreamAppend]
     since: int | None = None
-    """For a retry of an append with `ANY`: the log's head position at the first try; `None` for a first
-    try."""
+    """For a retry of an append with `ANY`: the log's head at the first try. `None`: a first try."""
 
 
 class Appended(NamedTuple):

@@ -77,8 +77,7 @@ def open_environment(path: Path, tables: Sequence[str], *, read_only: bool = Fal
 
 
 class Environment:
-    """One open LMDB environment and its tables. Thread-safe; `read` and `write` are all there is to do with
-    it."""
+    """One open LMDB environment and its tables. Thread-safe; it is there to `read` and `write`."""
 
     def __init__(self, path: Path, tables: Sequence[str], *, read_only: bool) -> None:
         self.path = path
@@ -135,8 +134,7 @@ class Environment:
                 raise translated(error, self.path) from error
 
     def check_size(self) -> None:
-        """Raise `CorruptionError` when the file is shorter than its last page: touching that page would be
-        fatal."""
+        """Raise `CorruptionError` when the file ends before its last page: touching that would be fatal."""
         env = self._environment()
         size = os.stat(self._data_file).st_size
         # The first two pages tell how many there are, so their own presence is looked at first.
@@ -146,12 +144,11 @@ class Environment:
             )
 
     def last_transaction(self) -> int:
-        """Return the id of the last committed transaction of any process: it changes when somebody wrote."""
+        """Return the id of the last transaction of any process, which readers may not see quite yet."""
         return self._environment().info()["last_txnid"]
 
     def inspect(self) -> list[str]:
-        """Return what is wrong with the file's two meta pages, one of which LMDB trusts without a
-        checksum."""
+        """Return what is wrong with the two meta pages, which LMDB trusts without a checksum."""
         self._environment()
         first, second = self._meta_transactions()
         for _ in range(_META_TRIES):

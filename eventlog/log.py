@@ -102,11 +102,20 @@ class EventLog:
         """Return the 16-byte id of a stream in this log, whether it exists or not."""
         self.stream_name: Callable[[bytes], StreamName] = lru_cache(_CACHED_NAMES)(self._read_name)
         """Return the name of an existing stream, from its first record."""
+        self._closing: list[Callable[[], None]] = []
         self._writer = Writer(engine, clock, self.stream_id, self.stream_name)
 
     def close(self) -> None:
         """Close the log; further calls raise `LogClosed`."""
-        self.engine.close()
+        try:
+            while self._closing:
+                self._closing.pop()()
+        finally:
+            self.engine.close()
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Have `callback()` called when the log is closed, before it is: the last one registered first."""
+        self._closing.append(callback)
 
     def __enter__(self) -> EventLog:
         return self
@@ -132,8 +141,7 @@ class EventLog:
         return context.as_actor(actor, reason=reason)
 
     def demand_actor(self, what: str, *, actor: str | None = None) -> None:
-        """Raise `ActorRequired` when this log demands an actor for manual acts and there is none for
-        `what`."""
+        """Raise `ActorRequired` when this log demands an actor for `what` and there is none."""
         if self.require_actor and not actor and not context.current_actor().name:
             raise ActorRequired(
                 f"this log records no {what} without saying who did it: "
@@ -182,8 +190,7 @@ class EventLog:
         return fork(self, source_config, new_thread_id)
 
     def scope_of(self, name: StreamName) -> int:
-        """Return the number of a stream's erasure scope; for a new stream, the one its first append will
-        use."""
+        """Return a stream's erasure scope; for a new stream, the one its first append will use."""
         self._demand_writable()
         return self._writer.scope_of(name)
 
@@ -219,8 +226,7 @@ class EventLog:
         return records
 
     def read_stream(self, stream_id: bytes, after: int = 0, limit: int = 1000) -> list[Record]:
-        """Return the records of a stream at versions `after + 1` …: `limit` of them, fewer only at its
-        end."""
+        """Return a stream's records at versions `after + 1` …: `limit`, fewer only at its end."""
         records: list[Record] = []
         for page in self.scan_stream(stream_id, after, after + limit, page=limit):
             records += page
@@ -263,8 +269,7 @@ class EventLog:
     # Large values
 
     def put_blob(self, name: StreamName, data: bytes) -> BlobRef:
-        """Store a large value in the erasure scope of stream `name`, once, and return where; durable when it
-        returns."""
+        """Store a large value once in the erasure scope of stream `name`; durable when it returns."""
         self._demand_writable()
         scope = self.scope_of(name)
         digest = blob_digest(self._writer.scopes.key(scope), data)

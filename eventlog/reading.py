@@ -27,8 +27,7 @@ _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnkn
 
 
 class Record(NamedTuple):
-    """One record of the log. The header is at hand; `body` and `event` are decoded each time they are asked
-    for."""
+    """One record of the log. The header is at hand, `body` and `event` are decoded at each use."""
 
     position: int
     header: Header
@@ -37,8 +36,7 @@ class Record(NamedTuple):
 
     @property
     def body(self) -> Body[Event]:
-        """The event with who and why; raises `IntegrityError` when its bytes are not those that were
-        appended."""
+        """The event with who and why; raises `IntegrityError` when it is not what was appended."""
         data, header = self.data, self.header
         if blake3(data[HEADER_SIZE:]).digest() != header.digest:
             raise _changed(self.position)
@@ -56,8 +54,7 @@ class Record(NamedTuple):
 
 
 def bodies(records: Sequence[Record]) -> list[Body[Event]]:
-    """Return the bodies of records, each checked against its digest: `record.body` for many, at half the
-    cost."""
+    """Return the bodies of records, each checked against its digest: `record.body` for many."""
     found: list[Body[Event]] = []
     join, known = found.append, decoder
     for position, header, data in records:

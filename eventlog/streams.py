@@ -20,8 +20,7 @@ _TEXT, _BYTES = b"\x00", b"\x01"
 
 
 class StreamName(NamedTuple):
-    """What a stream is called: its kind (`thread`, `items`, `graph`, `app`, `store`, `blob`) and its name
-    there."""
+    """What a stream is called: a kind (`thread`, `items`, `graph`, `app`, `blob` …), a name within it."""
 
     kind: str
     name: str | bytes

@@ -67,8 +67,7 @@ def verify(engine: Engine, path: Path | None, *, progress: Progress | None = Non
 
 
 def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progress) -> Audit | None:
-    """Audit the log at `path` in this process; a log that cannot be opened is a finding and gives no
-    audit."""
+    """Audit the log at `path` in this process; one that cannot be opened is a finding."""
     from .engines.lmdb import LmdbEngine
 
     try:
@@ -85,8 +84,7 @@ def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progre
 
 
 def child(path: str) -> None:
-    """Audit the log at `path` and write findings, progress and the report to standard output, one JSON a
-    line."""
+    """Audit the log at `path` and write what is to be told to standard output, one JSON a line."""
 
     def tell(what: str, *content: Any) -> None:
         sys.stdout.write(json.dumps([what, *content]) + "\n")

@@ -85,8 +85,7 @@ class KeyTable:
         self._stamp(transaction)
 
     def _stamp(self, transaction: Transaction) -> bytes:
-        """Write which log the keys belong to and which transaction this is: a file gone back in time
-        shows."""
+        """Write whose keys these are and which transaction this is: a file gone back in time shows."""
         row = rows.seal(rows.LOG_ID, _pack(transaction.id()) + self._log_id)
         transaction.put(rows.LOG_ID, row, db=self._tables["keymeta"])
         return row

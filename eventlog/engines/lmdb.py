@@ -187,8 +187,7 @@ class LmdbEngine:
     # Opening
 
     def _check_not_emptied(self, has_keys: bool) -> None:
-        """Refuse a log file without content beside existing keys: LMDB would quietly begin a new log in
-        it."""
+        """Refuse an empty log file beside existing keys: LMDB would quietly begin a new log in it."""
         data = self.path / LOG / DATA_FILE
         if has_keys and (not data.exists() or data.stat().st_size == 0):
             raise CorruptionError(f"{data} is missing or empty, but keys/ is there; restore it from a backup")
@@ -272,10 +271,10 @@ class LmdbEngine:
     def _wait(self, after: int, deadline: float) -> int:
         head, seen = 0, -1
         while True:
-            # Reading the head costs a transaction; whether anybody wrote costs a look.
-            transaction = self._log.last_transaction()
-            if transaction != seen:
-                head, seen = self.log_head().position, transaction
+            # Reading the head costs a transaction; whether anybody wrote costs a look. A commit shows in the look
+            # before readers see it, so what is remembered is the transaction that was read.
+            if self._log.last_transaction() != seen:
+                head, seen = self._log.read(lambda t: (self._log_head(t).position, t.id()))
             left = deadline - time.monotonic()
             if head > after or left <= 0:
                 return head

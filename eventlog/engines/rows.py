@@ -74,8 +74,7 @@ def unpack_log_head(stored: bytes) -> tuple[LogHead, int]:
 
 
 def transaction_of(stored: bytes | None) -> int | None:
-    """Return the transaction that a `LOG_HEAD` row says it was written by, whatever else is wrong with the
-    row."""
+    """Return the transaction that a `LOG_HEAD` row names, whatever else is wrong with the row."""
     return _LOG_HEAD.unpack_from(stored)[1] if stored and len(stored) >= _LOG_HEAD.size else None
 
 

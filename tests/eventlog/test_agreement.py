@@ -45,8 +45,7 @@ appends = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(appends, min_size=1, max_size=4), max_size=8), st.integers(1, 5))
 def test_engines_agree(commits: list[list[Append]], limit: int) -> None:
-    """Whatever is committed, right or wrong, new or repeated: answers, records, heads and pages are the
-    same."""
+    """Whatever is committed, right, wrong or repeated: answers, records, heads and pages agree."""
     memory = MemoryEngine(random=counting())
     with tempfile.TemporaryDirectory() as folder:
         embedded = LmdbEngine(Path(folder) / "log", random=counting())

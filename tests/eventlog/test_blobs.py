@@ -19,8 +19,7 @@ def test_large_value_comes_back(log: EventLog, size: int) -> None:
 
 
 def test_value_is_stored_once_within_its_scope(log: EventLog) -> None:
-    """The same value in the same scope is the same blob; in another scope it is another, with another
-    digest."""
+    """A value is one blob within a scope; in another scope it is another, with another digest."""
     first = log.put_blob(A, b"x" * 100_000)
     position = log.log_head().position
     assert log.put_blob(A, b"x" * 100_000) == first

@@ -43,8 +43,7 @@ for at in range(4):
 
 
 def test_processes_share_a_log(tmp_path: Path) -> None:
-    """Several processes appending to one log, to a shared stream and to their own, make one dense, intact
-    chain."""
+    """Processes appending to one log, to a shared stream and their own, make one dense chain."""
     path = tmp_path / "log"
     turns = 40
     commands = [[sys.executable, "-c", SHARED, str(path), f"p{at}", str(turns)] for at in range(3)]
@@ -86,8 +85,7 @@ def _kill_and_reopen(path: Path, acknowledgements: int) -> None:
 
 @pytest.mark.crash
 def test_killed_appender_loses_nothing_acknowledged(tmp_path: Path) -> None:
-    """After SIGKILL all that was acknowledged is there, appends are whole, and the next process goes on at
-    once."""
+    """After SIGKILL all that was acknowledged is there, appends are whole, the next process goes on."""
     for turn in range(3):
         _kill_and_reopen(tmp_path / "log", 40 + 37 * turn)
 

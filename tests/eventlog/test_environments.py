@@ -1,5 +1,4 @@
-"""LMDB environments: shared within a process, refused after a fork, grown and adopted, never read past their
-end."""
+"""LMDB environments: shared in a process, refused after a fork, grown, never read past their end."""
 
 from __future__ import annotations
 
@@ -80,8 +79,7 @@ def test_two_logs_on_one_folder(tmp_path: Path) -> None:
 
 
 def test_child_of_a_fork_must_open_anew(tmp_path: Path) -> None:
-    """After `fork` the parent's log raises `ForkedError` in the child, which may open its own; the parent
-    goes on."""
+    """After `fork` the parent's log is `ForkedError` in the child, which may open its own."""
     with EventLog(tmp_path / "log") as log:
         put_into(log)("a", 0, b"1")
 
@@ -100,8 +98,7 @@ def test_child_of_a_fork_must_open_anew(tmp_path: Path) -> None:
 
 
 def test_full_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A map that is full is doubled, as often as it takes, and the append that met its end is written
-    once."""
+    """A full map is doubled, as often as it takes; the append that met its end is written once."""
     monkeypatch.setattr(environments, "LARGEST_MAP", 1 << 20)
     with EventLog(tmp_path / "log") as log:
         put = put_into(log)
@@ -134,8 +131,7 @@ def test_refused_map_is_halved(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["log", "keys"])
 def test_cut_file_is_found_at_open(tmp_path: Path, part: str) -> None:
-    """A file shorter than its last page is `CorruptionError` at open, not a crash later; so is an emptied
-    one."""
+    """A cut or emptied file is `CorruptionError` at open, not a crash later."""
     with EventLog(tmp_path / "log") as log:
         for _turn in range(20):
             log.record("t", bytes(50_000))
@@ -190,8 +186,7 @@ def test_keys_of_another_log_are_refused(tmp_path: Path) -> None:
 
 
 def test_path_that_is_no_log_says_what_it_is(tmp_path: Path) -> None:
-    """A file, a SQLite file and a folder with other things are `NotALog`, each with its own advice; none is
-    touched."""
+    """A file, a SQLite file, a folder with other things: each has its own advice, none is touched."""
     (tmp_path / "file").write_bytes(b"hello")
     (tmp_path / "sqlite.db").write_bytes(b"SQLite format 3\x00" + bytes(100))
     (tmp_path / "folder").mkdir()
@@ -225,8 +220,7 @@ def test_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_append_behind_stray_records_is_refused(tmp_path: Path) -> None:
-    """Records behind the end of the log are never overwritten: the append is refused and nothing is
-    written."""
+    """Records behind the end of the log are never overwritten: the append is refused."""
     with EventLog(tmp_path / "log") as log:
         put_into(log)("a", 0, b"1")
         environment = open_environment(tmp_path / "log" / "log", rows.TABLES)

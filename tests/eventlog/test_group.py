@@ -50,8 +50,7 @@ def append_to(name: int, *, time_us: int = 1, size: int = 10) -> Append:
 
 
 def run_all(engine: Slow, group: GroupCommit, appends: Sequence[Append]) -> list[object]:
-    """Submit each append on a thread of its own: the first one leads and waits, the others queue behind
-    it."""
+    """Submit each append on its own thread: the first leads and waits, the others queue."""
     results: list[object] = [None] * len(appends)
 
     def submit(at: int) -> None:
@@ -109,8 +108,7 @@ def test_interrupt_before_the_commit_is_retried_by_followers() -> None:
 
 @pytest.mark.parametrize("written", [False, True])
 def test_interrupt_during_the_commit_is_unknown_to_followers(written: bool) -> None:
-    """Followers of a leader interrupted during or after its commit get `OutcomeUnknown`, whatever was
-    written."""
+    """Followers of a leader interrupted in or after its commit get `OutcomeUnknown`."""
     engine = Slow()
 
     def strike(commit: int) -> None:

@@ -246,8 +246,7 @@ def test_unknown_outcome_is_settled_by_the_log(expected: int) -> None:
 
 
 def test_changed_content_is_found_when_decoded(log: EventLog, put: Put) -> None:
-    """A record whose content is not what was appended raises `IntegrityError` when it is decoded, not
-    before."""
+    """A record with changed content raises `IntegrityError` when it is decoded."""
     put("a", 0, b"1")
     record = log.read()[0]
     changed = record._replace(data=record.data[:-1] + bytes([record.data[-1] ^ 1]))
@@ -259,8 +258,7 @@ def test_changed_content_is_found_when_decoded(log: EventLog, put: Put) -> None:
 
 @pytest.mark.parametrize("at", [0, 40, 60, 120])
 def test_changed_header_is_found_when_read(at: int) -> None:
-    """A changed byte in a header breaks the chain for every read that touches it, by position or by
-    stream."""
+    """A changed byte in a header breaks the chain for reads by position and by stream."""
     engine = MemoryEngine()
     with EventLog.over(engine) as log:
         put_into(log)("a", 0, b"1", b"2", b"3")

@@ -9,8 +9,7 @@ from lithograph.eventlog import merkle
 
 @given(st.lists(st.integers(1, 40), max_size=8))
 def test_frontier_gives_the_root(batches: list[int]) -> None:
-    """In batches of any size the frontier stands for the tree over all records, with as many hashes as
-    digits."""
+    """In batches of any size the frontier stands for the tree over all records."""
     frontier: list[bytes] = []
     hashes: list[bytes] = []
     for size in batches:
