@@ -15,6 +15,7 @@ from ..projections.digests import channel_key
 from ..projections.reader import StreamPast, Threads
 from ..projections.state import CheckpointState
 from ..projections.thread import Thread
+from ..projections.view_writer import poke_views
 from .run_writer import RunWriter
 
 
@@ -32,6 +33,7 @@ class Journal:
         scope_key: bytes,
     ) -> None:
         self.thread = thread
+        self._log = log
         self.run = run
         self.writer = writer
         self._values = values
@@ -68,5 +70,6 @@ class Journal:
         return key
 
     def publish(self, threads: Threads) -> None:
-        """Let readers of this process begin where the run ended. Only after everything is durable."""
+        """Let readers begin where the run ended, and views follow. Only after everything is durable."""
         threads.publish(self.thread, self._values)
+        poke_views(self._log)

@@ -108,10 +108,10 @@ class Cell:
 class LazyCell(Cell):
     """A value that is decoded when first looked at, so that history does not pay for what nobody reads."""
 
-    __slots__ = ("_data", "_decode")
+    __slots__ = ("_decode", "data")
 
     def __init__(self, data: Data, decode: Callable[[Data], Any]) -> None:
-        self._data = data
+        self.data = data
         self._decode = decode
         self.digest = b""
 
@@ -119,7 +119,7 @@ class LazyCell(Cell):
         # `value` is an empty slot until now; any other name is a mistake.
         if name != "value":
             raise AttributeError(name)
-        self.value = value = unwrap(self._decode(self._data))
+        self.value = value = unwrap(self._decode(self.data))
         return value
 
 

@@ -43,9 +43,13 @@ def history(log: EventLog, thread: Thread, values: Values, *, before: int | None
     past = StreamPast(log, thread.stream, values, thread)
     if before is None or before > 0:
         top = thread.version
-        for low in [*sorted(thread.ladder, reverse=True), 0]:
+        borders = {*thread.ladder, *(at for at in past.rungs.versions if at < top)}
+        for low in [*sorted(borders, reverse=True), 0]:
             if before is None or low < before:
-                yield from _block(log, thread, past, values, low, top, before)
+                first = past.known_at(low) if low else None
+                if low and first is None:
+                    continue
+                yield from _block(log, thread, past, values, first, top, before)
             top = low
     if thread.fork is not None:
         earlier = in_source(before) if before is not None and before < 0 else None
@@ -57,16 +61,16 @@ def _block(
     thread: Thread,
     past: StreamPast,
     values: Values,
-    low: int,
+    first: CheckpointState | None,
     high: int,
     before: int | None,
 ) -> Iterator[Entry]:
-    """Yield the checkpoints committed in versions [low, high), newest first; at the thread's end the heads too."""
+    """Yield the checkpoints from `first` up to version `high`, newest first; at the thread's end the heads too."""
     block = _Block(thread.stream)
-    if low:
-        state = thread.ladder[low]
-        block.heads[state.namespace] = state
-        block.version = low
+    low = 0
+    if first is not None:
+        block.heads[first.namespace] = first
+        block.version = low = first.version
     for page in log.scan_stream(thread.stream, after=low, until=high):
         for record in page:
             feed_record(block, record, values, past)

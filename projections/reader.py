@@ -1,7 +1,8 @@
 """Reading a thread: its head, any checkpoint, its history. Folds what the caches do not hold; runs no user code.
 
 A log has one `Threads`: recently read threads, folded to a version, and advanced by their stream's tail at each read,
-which gives read-your-writes across threads and processes. A fork is read through: what it inherits it knows under
+which gives read-your-writes across threads and processes. One that nobody read yet begins at the nearest rung on disk
+(`views`). A fork is read through: what it inherits it knows under
 numbers of its own (`inherited`). History is in `history`.
 """
 
@@ -9,21 +10,46 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from ..eventlog.errors import LogGap
-from ..eventlog.events import ChannelWritten, CheckpointCommitted, Event, OpenStep, ThreadForked
+from ..eventlog.events import (
+    ChannelWritten,
+    CheckpointCommitted,
+    Event,
+    OpenStep,
+    RunStarted,
+    ThreadForked,
+)
 from ..eventlog.log import EventLog, Record
 from .cells import Values
 from .inherited import in_source, inherited
+from .rungs import Rung
 from .state import CheckpointState, apply_commit, skips_steps
 from .thread import OpenWrites, Thread, forget_run
+from .views import Views
 
 _PAGE = 128
 _CACHED_PAGES = 16
 _CACHED_THREADS = 256
 _CACHED_STATES = 64
+
+
+class AnyRungs(Protocol):
+    """The rungs of one stream: a reader's, or those of the builder that makes them."""
+
+    @property
+    def versions(self) -> dict[int, None]:
+        """The versions at which there are rungs, in order."""
+        ...
+
+    def rung(self, version: int) -> Rung | None:
+        """Return the rung at a version, or `None` when there is none that can be used."""
+        ...
+
 
 class Threads:
     """The threads of one log, folded and kept; made once a log by `threads_of`."""
@@ -34,6 +60,7 @@ class Threads:
         """By stream and by the types that its values were decoded with."""
         self._ids: OrderedDict[bytes, tuple[int, dict[bytes, int]]] = OrderedDict()
         self._lock = threading.Lock()
+        self.views = Views()
 
     def head(self, log: EventLog, stream: bytes, values: Values) -> Thread:
         """Return the thread folded up to its stream's present end. Do not change it."""
@@ -41,21 +68,17 @@ class Threads:
         head = log.head(stream)
         if cached is not None and cached.version == head.version:
             return cached
-        if cached is None or cached.version > head.version:
-            cached = Thread(stream)
-        thread = cached.copy()
-        past = StreamPast(log, stream, values, thread)
-        for page in log.scan_stream(stream, after=thread.version, until=head.version):
-            for record in page:
-                feed_record(thread, record, values, past)
+        if cached is not None and cached.version > head.version:
+            cached = None
+        thread = fold_until(log, stream, head.version, values, begin=cached)
         self.publish(thread, values)
         return thread
 
     def version_of(self, log: EventLog, stream: bytes, checkpoint: bytes) -> int | None:
-        """Return the version at which a stream committed a checkpoint; reads each commit once a process."""
+        """Return the version at which a stream committed a checkpoint; reads each commit at most once a process."""
         with self._lock:
             upto, ids = self._ids.get(stream, (0, {}))
-        found = ids.get(checkpoint)
+        found = ids.get(checkpoint) or self.views.version_of(log, stream, checkpoint)
         if found is not None:
             return found
         fresh: dict[bytes, int] = {}
@@ -118,7 +141,16 @@ def feed_record(thread: Thread, record: Record, values: Values, past: StreamPast
 class StreamPast:
     """Random access to a stream's past, by pages; and to the streams it was forked from."""
 
-    def __init__(self, log: EventLog, stream: bytes, values: Values, thread: Thread | None = None) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        stream: bytes,
+        values: Values,
+        thread: Thread | None = None,
+        *,
+        rungs_of: Callable[[bytes], AnyRungs] | None = None,
+    ) -> None:
+        """Look into a stream. `rungs_of`: where to find rungs of any stream, beside nothing that is in memory."""
         self._log = log
         self._stream = stream
         self._values = values
@@ -126,6 +158,21 @@ class StreamPast:
         self._pages: OrderedDict[int, list[Record]] = OrderedDict()
         self._states: OrderedDict[int, CheckpointState] = OrderedDict()
         self._source: StreamPast | None = None
+        self._rungs_of = rungs_of
+
+    @cached_property
+    def rungs(self) -> AnyRungs:
+        """The stream's rungs on disk."""
+        if self._rungs_of is not None:
+            return self._rungs_of(self._stream)
+        return threads_of(self._log).views.rungs(self._log, self._stream, self._values)
+
+    def known_at(self, number: int) -> CheckpointState | None:
+        """Return the state of a checkpoint, when nothing has to be folded for it here."""
+        state = self._ladder.get(number) or self._states.get(number) or self._inherited_at(number)
+        if state is None and number in self.rungs.versions and (rung := self.rungs.rung(number)) is not None:
+            state = rung.state
+        return state
 
     def event_at(self, version: int) -> Event:
         """Return the event at a version."""
@@ -146,7 +193,7 @@ class StreamPast:
         fork = self.fork()
         if fork is None:
             return None
-        before = self._source_of(fork).version_of(checkpoint, fork.version)
+        before = self.source_of(fork).version_of(checkpoint, fork.version)
         return None if before is None else inherited(before)
 
     def state_at(self, version: int) -> CheckpointState:
@@ -155,7 +202,7 @@ class StreamPast:
         base: CheckpointState | None = None
         at = version
         while True:
-            base = self._ladder.get(at) or self._states.get(at) or self._inherited_at(at)
+            base = self.known_at(at)
             if base is not None:
                 break
             record = self.record_at(at)
@@ -195,7 +242,7 @@ class StreamPast:
             return {**inherited_writes, **self._writes_after(0, state.id, state.namespace)}
         original = moved(state)
         original.version = in_source(state.version)
-        writes = self._source_of(fork).writes_at(original)
+        writes = self.source_of(fork).writes_at(original)
         return {inherited(v): event for v, event in writes.items() if v <= fork.version}
 
     def is_base(self, fork: ThreadForked, state: CheckpointState) -> bool:
@@ -208,7 +255,7 @@ class StreamPast:
     def inherited(self, fork: ThreadForked) -> Thread:
         """Return the thread that a fork begins with: the source as of where it was left, under the fork's numbers."""
         if fork.checkpoint is None:
-            source = fold_until(self._log, fork.source, fork.version, self._values)
+            source = fold_until(self._log, fork.source, fork.version, self._values, rungs_of=self._rungs_of)
         else:
             source = self._left_at(fork)
         thread = Thread(self._stream)
@@ -230,7 +277,7 @@ class StreamPast:
         fork = self.fork()
         if fork is None:
             raise LogGap(f"stream {self._stream.hex()} is no fork and inherits nothing: run `verify`")
-        return self._source_of(fork).record_at(in_source(version))
+        return self.source_of(fork).record_at(in_source(version))
 
     def _writes_after(self, version: int, checkpoint: bytes, namespace: str) -> OpenWrites:
         writes: OpenWrites = {}
@@ -254,7 +301,7 @@ class StreamPast:
 
     def _left_at(self, fork: ThreadForked) -> Thread:
         """Return the source with the fork's checkpoint as its head, and what that one's tasks wrote up to the cut."""
-        past = self._source_of(fork)
+        past = self.source_of(fork)
         first = past.event_at(fork.version)
         if isinstance(first, ThreadForked):
             thread = past.inherited(first)
@@ -272,10 +319,13 @@ class StreamPast:
         thread.open = {checkpoint: writes for checkpoint, writes in thread.open.items() if checkpoint == wanted}
         return thread
 
-    def _source_of(self, fork: ThreadForked) -> StreamPast:
+    def source_of(self, fork: ThreadForked) -> StreamPast:
+        """Return the past of the stream that this one was forked from."""
         if self._source is None:
-            known = threads_of(self._log).known(fork.source, self._values)
-            self._source = StreamPast(self._log, fork.source, self._values, known)
+            known = None
+            if self._rungs_of is None:
+                known = threads_of(self._log).known(fork.source, self._values)
+            self._source = StreamPast(self._log, fork.source, self._values, known, rungs_of=self._rungs_of)
         return self._source
 
     def _inherited_at(self, number: int) -> CheckpointState | None:
@@ -283,7 +333,7 @@ class StreamPast:
             return None
         fork = self.fork()
         assert fork is not None, "only a fork has a checkpoint under a number below zero"
-        return moved(self._source_of(fork).state_at(in_source(number)))
+        return moved(self.source_of(fork).state_at(in_source(number)))
 
     def _record(self, version: int) -> Record:
         number = (version - 1) // _PAGE
@@ -313,14 +363,32 @@ def find(
     return past, state, past.writes_at(state)
 
 
-def fold_until(log: EventLog, stream: bytes, version: int, values: Values) -> Thread:
-    """Return a thread folded from its beginning up to a version."""
-    thread = Thread(stream)
-    past = StreamPast(log, stream, values, thread)
-    for page in log.scan_stream(stream, after=0, until=version):
+def fold_until(
+    log: EventLog,
+    stream: bytes,
+    version: int,
+    values: Values,
+    *,
+    begin: Thread | None = None,
+    rungs_of: Callable[[bytes], AnyRungs] | None = None,
+) -> Thread:
+    """Return a thread as of a version of its stream: folded on from `begin`, or from the nearest rung."""
+    if begin is not None:
+        thread = begin.copy()
+    else:
+        thread = _nearest(StreamPast(log, stream, values, rungs_of=rungs_of).rungs, stream, version)
+    past = StreamPast(log, stream, values, thread, rungs_of=rungs_of)
+    for page in log.scan_stream(stream, after=thread.version, until=version):
         for record in page:
             feed_record(thread, record, values, past)
     return thread
+
+
+def _nearest(rungs: AnyRungs, stream: bytes, version: int) -> Thread:
+    """Return the thread as of the last rung at or before a version; an empty one where that is not all of it."""
+    at = max((at for at in rungs.versions if at <= version), default=0)
+    rung = rungs.rung(at) if at else None
+    return rung.thread(stream) if rung is not None and rung.row.alone else Thread(stream)
 
 
 def moved(state: CheckpointState) -> CheckpointState:

@@ -12,13 +12,14 @@ from typing import Any, Final, NamedTuple
 
 from ..eventlog.blobs import lift_blob
 from ..eventlog.errors import LogGap, ScopeErased
-from ..eventlog.events import CheckpointCommitted, Event, ResultOp, ThreadForked
+from ..eventlog.events import CheckpointCommitted, ResultOp
 from ..eventlog.log import EventLog
 from ..eventlog.serde.format import join_array
 from .cells import Cell, LazyCell, ListCell
 from .digests import channel_key, list_seed, run_on, whole_digest
 from .fold import BarrierCell, WaitingCell
-from .reader import StreamPast, feed
+from .inherited import in_source, inherited
+from .reader import StreamPast, feed_record
 from .rungs import (
     LIST,
     CellRow,
@@ -38,9 +39,6 @@ from .values import LogValues
 RUNG_BYTES: Final = 64 * 1024
 _INLINE_BYTES: Final = 128
 _KEPT: Final = 64
-
-Place = tuple[bytes, int]
-"""Where a digest is recorded: stream (empty: the rung's own) and version."""
 
 
 class RungRows(NamedTuple):
@@ -81,16 +79,12 @@ class RungBuilder:
                 return None
         thread = kept.thread
         base = thread.head
-        past = StreamPast(
-            self._log,
-            stream,
-            self._values,
-            ladder={} if base is None else {base.version: base},
-            rungs=StreamRungs(self._log, stream, self._values, self._rows),
-        )
+        # What the fold may look up must not depend on what else this process has folded.
+        thread.ladder = {} if base is None else {base.version: base}
+        past = StreamPast(self._log, stream, self._values, thread, rungs_of=self._rungs)
         for page in self._log.scan_stream(stream, after=previous, until=version):
             for record in page:
-                feed(thread, record, self._values, past)
+                feed_record(thread, record, self._values, past)
         thread.ladder = {}
         try:
             job = _Job(self._log, stream, kept, past, self._values)
@@ -103,11 +97,13 @@ class RungBuilder:
                 self._kept.popitem(last=False)
         return rows
 
+    def _rungs(self, stream: bytes) -> StreamRungs:
+        return StreamRungs(self._log, stream, self._values, self._rows)
+
     def _load(self, stream: bytes, version: int) -> _Kept | None:
         if not version:
             return _Kept(0, Thread(stream), True, {})
-        rungs = StreamRungs(self._log, stream, self._values, self._rows)
-        rung = rungs.rung(version)
+        rung = self._rungs(stream).rung(version)
         return None if rung is None else _kept(rung, rung.thread(stream))
 
 
@@ -141,7 +137,7 @@ class _Job:
         places = self._places()
         cells: list[CellRow] = []
         for channel, cell in self._state.cells.items():
-            row = self._cell(channel, cell, places.get(channel))
+            row = self._cell(channel, cell, places.get(channel, 0))
             if row is None:
                 return None
             cells.append(row)
@@ -149,6 +145,7 @@ class _Job:
         row = RungRow(
             thread.commits,
             thread.running,
+            thread.running_since,
             self._alone(),
             thread.fork,
             state.versions,
@@ -161,24 +158,30 @@ class _Job:
     def _alone(self) -> bool:
         return self._before.alone and self._before.thread.heads.keys() == {""}
 
-    def _cell(self, channel: str, cell: Cell, place: Place | None) -> CellRow | None:
-        old = self._before.cells.get(channel)
-        if old is not None and old[1] is cell and old[2] == cell.digest:
-            return old[0]
+    def _cell(self, channel: str, cell: Cell, recorded: int) -> CellRow | None:
+        same = self._same(channel, cell)
+        if same is not None:
+            return same
+        if cell.digest and not recorded:
+            return None
         key = channel_key(self._scope_key, self._state.namespace, channel)
-        source, version = (b"", 0) if place is None else place
         if isinstance(cell, ListCell):
-            return self._list(channel, cell, key, source, version)
+            return self._list(channel, cell, key, recorded)
         form, data = self._stored(cell, key)
         if data is None:
             return None
         if not isinstance(data, bytes) or len(data) <= _INLINE_BYTES:
-            return CellRow(channel, form, 0, data, source, version)
+            return CellRow(channel, form, 0, data, recorded)
         at = self._state.version
         self._chunks[chunk_key(self._stream, channel, at)] = data
-        return CellRow(channel, form, at, None, source, version)
+        return CellRow(channel, form, at, None, recorded)
 
-    def _list(self, channel: str, cell: ListCell, key: bytes, source: bytes, version: int) -> CellRow | None:
+    def _same(self, channel: str, cell: Cell) -> CellRow | None:
+        """Return the row of the rung before, when the channel holds what it held there."""
+        old = self._before.cells.get(channel)
+        return old[0] if old is not None and old[1] is cell and old[2] == cell.digest else None
+
+    def _list(self, channel: str, cell: ListCell, key: bytes, recorded: int) -> CellRow | None:
         old = self._before.cells.get(channel)
         place, chunks, start, digest = self._state.version, 0, 0, list_seed(key)
         # A chain without digests and one with them are checked apart.
@@ -191,7 +194,7 @@ class _Job:
         if parts:
             chunks += 1
             self._chunks[chunk_key(self._stream, channel, place, chunks)] = join_array(parts)
-        return CellRow(channel, LIST, place, [chunks, cell.length], source, version)
+        return CellRow(channel, LIST, place, [chunks, cell.length], recorded)
 
     def _stored(self, cell: Cell, key: bytes) -> tuple[int, Any]:
         """Return a cell's form and stored value; `None` for a value that does not have its digest."""
@@ -213,41 +216,28 @@ class _Job:
             data = self._log.get_blob(lift_blob(data))
         return whole_digest(key, data) == digest
 
-    def _places(self) -> dict[str, Place]:
+    def _places(self) -> dict[str, int]:
         """Return where the digests of the channels that changed are recorded: back along the line of checkpoints."""
-        before = self._before.cells
         wanted = {
             channel: cell.digest
             for channel, cell in self._state.cells.items()
-            if cell.digest and not (channel in before and before[channel][1] is cell)
+            if cell.digest and self._same(channel, cell) is None
         }
-        places: dict[str, Place] = {}
-        stream, version, past = b"", self._state.version, self._past
-        while wanted and version:
-            event = past.event_at(version)
-            if isinstance(event, ThreadForked):
-                stream, past = event.source, past.source(event)
-                version = event.version if event.checkpoint else _last_commit(past, event.version)
-                continue
+        places: dict[str, int] = {}
+        number = self._state.version
+        while wanted and number:
+            event = self._past.event_at(number)
             if not isinstance(event, CheckpointCommitted):
-                raise _gap(version, event)
+                raise LogGap(f"record {number} of stream {self._stream.hex()} is no checkpoint: run `verify`")
             for channel in [ch for ch, digest in wanted.items() if digest_in(event, ch) == digest]:
-                places[channel] = (stream, version)
+                places[channel] = number
                 del wanted[channel]
-            version = event.parent_version
+            number = _as_known(event.parent_version, number)
         return places
 
 
-def _last_commit(past: StreamPast, version: int) -> int:
-    """Return the version of the last root checkpoint, or of the fork, at or before a version."""
-    while True:
-        event = past.event_at(version)
-        if isinstance(event, ThreadForked):
-            return version
-        if isinstance(event, CheckpointCommitted) and event.namespace == "":
-            return version
-        version -= 1
-
-
-def _gap(version: int, event: Event) -> LogGap:
-    return LogGap(f"version {version} holds {type(event).__name__} where a checkpoint must be: run `verify`")
+def _as_known(version: int, teller: int) -> int:
+    """Return the number of the record that another one, known under `teller`, calls `version`."""
+    while version and teller < 0:
+        version, teller = inherited(version), in_source(teller)
+    return version

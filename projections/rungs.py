@@ -21,7 +21,7 @@ from blake3 import blake3
 from msgspec import Struct
 
 from ..eventlog.blobs import lift_blob
-from ..eventlog.errors import LogGap, ScopeErased, ViewDamaged
+from ..eventlog.errors import ScopeErased, ViewDamaged
 from ..eventlog.events import (
     ChannelResult,
     ChannelWritten,
@@ -35,6 +35,7 @@ from ..eventlog.serde.format import join_array, split_array
 from .cells import Backing, Cell, LazyCell, ListCell, Values
 from .digests import channel_key, list_seed, run_on, whole_digest
 from .fold import Cells, fold_step
+from .inherited import in_source
 from .state import CheckpointState, Inputs
 from .thread import Thread
 from .types import INPUT
@@ -53,10 +54,8 @@ class CellRow(Struct, frozen=True, array_like=True, gc=False):
     """Version of the rung under which the value's chunk lies, or the list's chain; 0: `data` is the value."""
     data: Any
     """The stored value; of a list [number of chunks, number of elements]; otherwise `None`."""
-    source: bytes
-    """The stream of the commit that recorded the digest; empty for the rung's own stream."""
     version: int
-    """The version of that commit; 0 for a channel of the graph's own, which has no digest."""
+    """Number of the commit that recorded the digest; 0 for a channel of the graph's own, which has none."""
 
 
 class RungRow(Struct, frozen=True, array_like=True, gc=False):
@@ -65,6 +64,7 @@ class RungRow(Struct, frozen=True, array_like=True, gc=False):
     commits: int
     """Root checkpoints of the stream up to here."""
     running: bytes | None
+    running_since: int
     alone: bool
     """Whether the root is the stream's only namespace, so that this state is all there is to go on from."""
     fork: ThreadForked | None
@@ -85,6 +85,7 @@ class Rung(NamedTuple):
         thread.version = self.state.version
         thread.heads = {"": self.state}
         thread.running = self.row.running
+        thread.running_since = self.row.running_since
         thread.fork = self.row.fork
         thread.commits = self.row.commits
         thread.ladder = {self.state.version: self.state}
@@ -139,7 +140,7 @@ class StreamRungs:
         self._values = values
         self._rows = rows
         self._chains: dict[tuple[str, int], _Chain] = {}
-        self._commits: dict[tuple[bytes, int], tuple[Record, CheckpointCommitted]] = {}
+        self._commits: dict[int, tuple[Record, CheckpointCommitted]] = {}
         self._versions: dict[int, None] | None = None
 
     @property
@@ -151,10 +152,6 @@ class StreamRungs:
             self._versions = {int.from_bytes(key[16:], "big"): None for key in keys}
         return self._versions
 
-    def below(self, version: int) -> int:
-        """Return the last rung at or below a version; 0 for none."""
-        return max((at for at in self.versions if at <= version), default=0)
-
     def rung(self, version: int) -> Rung | None:
         """Return the rung at a version, or `None` when there is none, or none that can be checked any more."""
         stored = self._rows.get("rungs", rung_key(self._stream, version))
@@ -162,7 +159,7 @@ class StreamRungs:
             return None
         try:
             row = _ROW_DECODER.decode(stored)
-            record, event = self._commit(self._stream, version)
+            record, event = self._commit(version)
             header = record.header
             state = CheckpointState(event, version=version, time_us=header.time_us, run=header.run)
             state.inputs = self._inputs(event)
@@ -177,8 +174,7 @@ class StreamRungs:
 
     def _inputs(self, event: CheckpointCommitted) -> Inputs:
         for version in event.applied:
-            found = self._log.read_stream(self._stream, version - 1, 1)
-            write = found[0].event if found else None
+            write = self._record(version).event
             if isinstance(write, ChannelWritten) and write.checkpoint == NO_ID and write.node == INPUT:
                 return dict(write.writes)
         return {}
@@ -242,21 +238,34 @@ class StreamRungs:
         """Return a channel's digest as the log recorded it, and the key it was made with; both may be empty."""
         if not row.version:
             return b"", b""
-        record, event = self._commit(row.source or self._stream, row.version)
+        record, event = self._commit(row.version)
         digest = digest_in(event, row.channel)
         if not digest:
             raise self._mismatch(row)
         return digest, channel_key(self._log.scope_key(record.header.scope), event.namespace, row.channel)
 
-    def _commit(self, stream: bytes, version: int) -> tuple[Record, CheckpointCommitted]:
-        known = self._commits.get((stream, version))
+    def _commit(self, number: int) -> tuple[Record, CheckpointCommitted]:
+        known = self._commits.get(number)
         if known is None:
-            found = self._log.read_stream(stream, version - 1, 1)
-            event = found[0].event if found else None
+            record = self._record(number)
+            event = record.event
             if not isinstance(event, CheckpointCommitted):
-                raise self._damaged(version, "the log has no checkpoint there")
-            known = self._commits[stream, version] = (found[0], event)
+                raise self._damaged(number, "the log has no checkpoint there")
+            known = self._commits[number] = (record, event)
         return known
+
+    def _record(self, number: int) -> Record:
+        """Return a record that the stream reaches, from the stream that holds it."""
+        stream = self._stream
+        while number < 0:
+            first = self._log.read_stream(stream, 0, 1)[0].event
+            if not isinstance(first, ThreadForked):
+                raise self._damaged(number, "the stream inherits nothing")
+            stream, number = first.source, in_source(number)
+        found = self._log.read_stream(stream, number - 1, 1)
+        if not found:
+            raise self._damaged(number, "the log does not go so far")
+        return found[0]
 
     def _mismatch(self, row: CellRow) -> ViewDamaged:
         return self._damaged(row.place, f"channel {row.channel!r} is not what its commit recorded")
@@ -288,14 +297,3 @@ def digest_in(event: CheckpointCommitted, channel: str) -> bytes:
         if result.channel == channel:
             return result.digest
     return b""
-
-
-def commit_at(log: EventLog, stream: bytes, version: int) -> CheckpointCommitted:
-    """Return the root checkpoint of a stream that was committed at a version, or last before it."""
-    while version > 0:
-        found = log.read_stream(stream, version - 1, 1)
-        event = found[0].event if found else None
-        if isinstance(event, CheckpointCommitted) and event.namespace == "":
-            return event
-        version -= 1
-    raise LogGap(f"stream {stream.hex()} has no checkpoint where one must be; run verify")

@@ -1,0 +1,191 @@
+"""`Views`: what a log's readers find in its `views/` folder, and how far they may believe it.
+
+Views are used when they belong to this log: same id and epoch, and at their position the record that they name. A row
+that is damaged, or a value that the log does not vouch for, makes this reader do without views until somebody has
+made them anew; the log is then folded, so that the answer is the same and only later. Reading never writes.
+
+Read next: `rungs` (checkpoint states), `view_writer` (who writes, and when).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from ..eventlog.derived import DerivedRows, open_rows
+from ..eventlog.errors import ViewDamaged
+from ..eventlog.events import CheckpointCommitted
+from ..eventlog.log import EventLog
+from .cells import Values
+from .rungs import Rung, StreamRungs
+
+T = TypeVar("T")
+
+
+class ThreadRow(msgspec.Struct, array_like=True):
+    """A thread as the list of threads has it, with what decides where its next rung is."""
+
+    name: bytes
+    first: int
+    """Position of its first record."""
+    created_us: int
+    version: int = 0
+    """The stream's version, as far as the views go."""
+    updated_us: int = 0
+    rung: int = 0
+    """The last rung's version; 0 for none."""
+    commits: int = 0
+    """Root checkpoints since a rung was due."""
+    weight: int = 0
+    """Bytes of records since then."""
+    status: str = ""
+    """`open` while a run is on it, or how its last run ended; `forked` or `stored` when it had none."""
+    checkpoint: bytes | None = None
+    """The root's last checkpoint."""
+    step: int | None = None
+    source: str | None = None
+    planned: tuple[str, ...] = ()
+
+
+_DECODER = msgspec.msgpack.Decoder(ThreadRow)
+
+
+class Views:
+    """The views of one log. Thread-safe; holds no reference to the log."""
+
+    def __init__(self) -> None:
+        self._rows: DerivedRows | None = None
+        self._trusted = -1
+        """The transaction whose stamp was found to be the log's."""
+        self._distrusted = -1
+        """The transaction of which something was found to be wrong."""
+        self._lock = threading.Lock()
+
+    def rungs(self, log: EventLog, stream: bytes, values: Values) -> Rungs:
+        """Return the rungs of a stream; none when there are no views to believe."""
+        rows = self.rows(log)
+        return Rungs(self, None if rows is None else StreamRungs(log, stream, values, rows))
+
+    def version_of(self, log: EventLog, stream: bytes, checkpoint: bytes) -> int | None:
+        """Return the version at which a stream committed a checkpoint; `None` when the views do not know it."""
+        rows = self.rows(log)
+        if rows is None:
+            return None
+        row = self.careful(lambda: rows.get("ids", stream + checkpoint), None)
+        if row is None:
+            return None
+        version = int.from_bytes(row, "big")
+        found = log.read_stream(stream, version - 1, 1) if version else []
+        event = found[0].event if found else None
+        if isinstance(event, CheckpointCommitted) and event.id == checkpoint:
+            return version
+        self.distrust()
+        return None
+
+    def thread(self, log: EventLog, stream: bytes, version: int) -> ThreadRow | None:
+        """Return what the list of threads says of a stream, when that is as of `version`."""
+        rows = self.rows(log)
+        if rows is None:
+            return None
+        stored = self.careful(lambda: rows.get("threads", stream), None)
+        row = None if stored is None else self.careful(lambda: decode_thread(stored), None)
+        return row if row is not None and row.version == version else None
+
+    def rows(self, log: EventLog) -> DerivedRows | None:
+        """Return the rows, when they are of this log and nothing is known to be wrong with them."""
+        if log.path is None:
+            return None
+        with self._lock:
+            try:
+                return self._believed(log)
+            except ViewDamaged:
+                self._distrusted = -1 if self._rows is None else self._rows.transaction()
+                return None
+
+    def careful(self, read: Callable[[], T], otherwise: T) -> T:
+        """Return what `read` gives, or `otherwise` when a view turns out to be damaged."""
+        try:
+            return read()
+        except ViewDamaged:
+            self.distrust()
+            return otherwise
+
+    def distrust(self) -> None:
+        """Do without the views as they are now."""
+        with self._lock:
+            if self._rows is not None:
+                self._distrusted = self._rows.transaction()
+
+    @property
+    def distrusted(self) -> bool:
+        """Whether the views must be made anew."""
+        return self._rows is not None and self._distrusted == self._rows.transaction()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        with self._lock:
+            if self._rows is not None:
+                self._rows.close()
+                self._rows = None
+
+    def _believed(self, log: EventLog) -> DerivedRows | None:
+        if self._rows is None:
+            assert log.path is not None
+            self._rows = open_rows(log.path, read_only=True)
+            if self._rows is None:
+                return None
+            log.on_close(self.close)
+        transaction = self._rows.transaction()
+        if transaction == self._trusted:
+            return self._rows if transaction != self._distrusted else None
+        if transaction == self._distrusted or not is_current(log, self._rows):
+            return None
+        self._trusted = transaction
+        return self._rows
+
+
+class Rungs:
+    """The rungs of one stream for a reader, who gets nothing rather than anything wrong. Not shared by threads."""
+
+    def __init__(self, views: Views, rungs: StreamRungs | None) -> None:
+        self._views = views
+        self._rungs = rungs
+
+    @property
+    def versions(self) -> dict[int, None]:
+        """The versions at which there are rungs."""
+        return self._try(lambda rungs: rungs.versions, {})
+
+    def rung(self, version: int) -> Rung | None:
+        """Return the rung at a version, or `None`."""
+        return self._try(lambda rungs: rungs.rung(version) if version in rungs.versions else None, None)
+
+    def _try(self, read: Callable[[StreamRungs], T], otherwise: T) -> T:
+        rungs = self._rungs
+        if rungs is None:
+            return otherwise
+        found = self._views.careful(lambda: (read(rungs),), None)
+        if found is None:
+            self._rungs = None
+            return otherwise
+        return found[0]
+
+
+def is_current(log: EventLog, rows: DerivedRows) -> bool:
+    """Tell whether views belong to a log, and to what it says up to their position."""
+    stamp = rows.stamp()
+    if stamp is None or not stamp.belongs_to(log.identity) or not stamp.position:
+        return False
+    found = log.read(stamp.position - 1, 1)
+    return bool(found) and found[0].hash == stamp.hash
+
+
+def decode_thread(data: bytes) -> ThreadRow:
+    """Return a row of the table `threads`; raises `ViewDamaged`."""
+    try:
+        return _DECODER.decode(data)
+    except msgspec.MsgspecError as error:
+        raise ViewDamaged(f"a row of the list of threads cannot be read: {error}") from error
