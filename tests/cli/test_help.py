@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 
 from lithograph.cli.app import VERBS
@@ -19,7 +19,7 @@ HEAVY = (
     "asyncio",
     "lithograph.eventlog.log",
     "lithograph.graph",
-    "lithograph.examples.hmda",
+    "lithograph.examples.applications",
 )
 
 
@@ -42,16 +42,18 @@ def test_version(lithograph: Lithograph) -> None:
 
 
 def test_help_is_quick() -> None:
-    """`lithograph --help` takes less than 300 ms: the best of a few, since a machine may be busy."""
+    """`lithograph --help` takes less than 300 ms of a processor: best of a few, for a machine may be busy."""
     command = [sys.executable, "-m", "lithograph.cli.main", "--help"]
     best = float("inf")
     for _ in range(8):
-        started = time.perf_counter()
+        before = os.times()
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        best = min(best, time.perf_counter() - started)
+        after = os.times()
+        used = after.children_user + after.children_system - before.children_user - before.children_system
+        best = min(best, used)
         if best < HELP_SECONDS_MAX:
             return
-    raise AssertionError(f"--help took {best:.3f} s at best")
+    raise AssertionError(f"--help took {best:.3f} s of a processor at best")
 
 
 def test_help_loads_no_room() -> None:
