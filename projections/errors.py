@@ -40,9 +40,14 @@ class EmptyChannelError(FoldError, KeyError):
 
 
 class ReducerDrift(FoldError):
-    """Refolding with today's reducers gives another result than the one recorded."""
+    """Refolding with today's reducers gives another result than the one recorded, at `checkpoint`, of `channel`."""
 
     code = "LG503"
+
+    def __init__(self, message: str, *, checkpoint: str = "", channel: str = "") -> None:
+        super().__init__(message)
+        self.checkpoint = checkpoint
+        self.channel = channel
 
 
 class CheckpointerRequired(ReadError, ValueError):

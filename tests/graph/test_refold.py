@@ -1,0 +1,167 @@
+"""`get_state(fold="reducers")`: the reducers run again, and agree with the record until they change."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from lithograph.eventlog import EventLog
+from lithograph.graph import END, START, Command, StateGraph, interrupt
+from lithograph.graph.compiled import CompiledStateGraph
+from lithograph.graph.errors import ReducerDrift
+from lithograph.graph.persistence import Persistence
+from lithograph.graph.refold import refolded_state
+from lithograph.graph.rules import Rules
+
+from tests.oracle import corpus  # noqa: F401 - registers the scenarios
+from tests.oracle.api import lithograph
+from tests.oracle.harness import FACES, SCENARIOS, Face, Scenario, perform
+
+NO_FILTER: dict[str, Any] = {"filter": None, "before": None, "limit": None}
+CONFIG: dict[str, Any] = {"configurable": {"thread_id": "1"}}
+
+
+CASES = [
+    pytest.param(case, face, id=f"{case.name}-{face.name}")
+    for case in SCENARIOS.values()
+    for face in (FACES[0], FACES[2])
+    if case.exit or face.durability != "exit"
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("case", "face"), CASES)
+def test_refolding_agrees_with_the_record(
+    case: Scenario, face: Face, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a graph of the corpus reads, live or of its past, its reducers make the same of the writes."""
+    recorded, differences, known = Persistence.get_state, list[str](), set[str]()
+
+    def both(self: Persistence, config: Mapping[str, Any], rules: Rules) -> Any:
+        found = recorded(self, config, rules)
+        past = self.history({"configurable": {"thread_id": config["configurable"]["thread_id"]}}, **NO_FILTER)
+        for snapshot in [found, *past]:
+            asked = config if snapshot is found else snapshot.config
+            if snapshot is not found and str(asked) in known:
+                continue
+            known.add(str(asked))
+            try:
+                refolded = refolded_state(self, rules, asked)
+            except Exception as error:  # noqa: BLE001 - a script swallows errors, so they are kept
+                differences.append(f"{asked}: {error!r}")
+                continue
+            if refolded.values != snapshot.values:
+                differences.append(f"{asked}: {refolded.values} is not {snapshot.values}")
+        return found
+
+    monkeypatch.setattr(Persistence, "get_state", both)
+
+    perform(lithograph(), case, face, tmp_path / "log")
+
+    assert differences == []
+
+
+def _longest(left: str, right: str) -> str:
+    return max(left, right, key=len)
+
+
+def _latest(left: str, right: str) -> str:
+    return right
+
+
+def _graph(log: EventLog, reducer: Callable[[str, str], str] = _longest) -> CompiledStateGraph:
+    """Return a graph with a chain, two parallel nodes and a question; `reducer` is that of `word`."""
+    state = TypedDict("state", {"done": Annotated[list[str], operator.add], "word": Annotated[str, reducer]})  # noqa: UP013
+
+    def ask(state: Any) -> dict[str, Any]:
+        return {"done": [interrupt("which?")], "word": "asked at length"}
+
+    builder = StateGraph(state)
+    builder.add_node("first", lambda _state: {"done": ["first"], "word": "a"})
+    builder.add_node("second", lambda _state: {"done": ["second"], "word": "second"})
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "second")
+    builder.add_edge("first", "ask")
+    builder.add_edge("second", END)
+    return builder.compile(checkpointer=log)
+
+
+def test_a_changed_reducer_is_found_at_the_first_checkpoint_that_differs() -> None:
+    """Drift names checkpoint and channel; what was recorded is read as before."""
+    log = EventLog.in_memory()
+    graph = _graph(log)
+    graph.invoke({"done": [], "word": "input"}, CONFIG)
+    graph.invoke(Command(resume="this"), CONFIG)
+    history = list(graph.get_state_history(CONFIG))
+    changed = _graph(log, _latest)
+
+    with pytest.raises(ReducerDrift, match="'word'") as drift:
+        changed.get_state(CONFIG, fold="reducers")
+
+    first = next(each for each in reversed(history) if "first" in each.values["done"])
+    assert drift.value.checkpoint == first.config["configurable"]["checkpoint_id"]
+    assert drift.value.channel == "word"
+    before = history[history.index(first) + 1]
+    assert changed.get_state(before.config, fold="reducers") == before
+    assert changed.get_state(CONFIG).values == history[0].values
+
+
+def test_a_reducer_that_raises_today_is_drift() -> None:
+    """A reducer that refuses what it once took is told as drift, with its error as the cause."""
+
+    def refuse(left: str, right: str) -> str:
+        raise ValueError("not today")
+
+    log = EventLog.in_memory()
+    _graph(log).invoke({"done": [], "word": "input"}, CONFIG)
+
+    with pytest.raises(ReducerDrift) as drift:
+        _graph(log, refuse).get_state(CONFIG, fold="reducers")
+
+    assert isinstance(drift.value.__cause__, ValueError)
+
+
+def test_a_paused_step_is_refolded_with_its_finished_tasks() -> None:
+    """The live view of a pause shows what finished siblings wrote, folded by the reducers, and drift there too."""
+    log = EventLog.in_memory()
+    graph = _graph(log)
+    graph.invoke({"done": [], "word": ""}, CONFIG)
+
+    assert graph.get_state(CONFIG, fold="reducers") == graph.get_state(CONFIG)
+    assert graph.get_state(CONFIG, fold="reducers").values["word"] == "second"
+
+    with pytest.raises(ReducerDrift):
+        _graph(log, lambda left, right: left or right).get_state(CONFIG, fold="reducers")
+
+
+def test_a_fork_is_refolded_from_its_sources_root() -> None:
+    """What a fork inherits is refolded too: from the first checkpoint of the thread it came from."""
+    log = EventLog.in_memory()
+    graph = _graph(log)
+    graph.invoke({"done": [], "word": "input"}, CONFIG)
+    fork = log.fork(CONFIG, "2")
+    graph.invoke(Command(resume="that"), fork)
+
+    refolded = graph.get_state(fork, fold="reducers")
+
+    assert refolded == graph.get_state(fork)
+    assert refolded.values["done"] == ["first", "that", "second"]
+    with pytest.raises(ReducerDrift):
+        _graph(log, _latest).get_state(fork, fold="reducers")
+
+
+def test_refolding_an_empty_thread_gives_an_empty_snapshot() -> None:
+    """There is nothing to fold and nothing to compare."""
+    graph = _graph(EventLog.in_memory())
+
+    assert graph.get_state(CONFIG, fold="reducers") == graph.get_state(CONFIG)
+
+
+def test_any_other_fold_is_refused() -> None:
+    """`fold` has two values."""
+    with pytest.raises(ValueError, match="recorded"):
+        _graph(EventLog.in_memory()).get_state(CONFIG, fold="both")
