@@ -77,9 +77,7 @@ def test_a_new_demo_takes_a_new_folder(tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_that_cannot_be_written_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be written the log goes to a temporary folder."""
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -152,9 +150,7 @@ def test_the_proof_notices_what_it_is_there_to_notice(tmp_path: Path) -> None:
             config_of(cases[1]), {"decision": {"outcome": "declined", "decided_by": "officer", "reasons": []}}
         )
         proof = prove(log, cases)
-        lost = inspect_kill(
-            log, cases, {cases[1].application_id: "approved", cases[3].application_id: "approved"}
-        )
+        lost = inspect_kill(log, cases, {cases[1].application_id: "approved", cases[3].application_id: "approved"})
 
     assert proof.doubled == [cases[0].application_id]
     assert proof.different == [cases[1].application_id]
@@ -167,9 +163,7 @@ def test_the_proof_notices_what_it_is_there_to_notice(tmp_path: Path) -> None:
 def test_an_interrupted_demo_says_how_to_go_on(tmp_path: Path) -> None:
     """Ctrl-C ends the demo with a line to paste, without a traceback, and the line works."""
     command = [sys.executable, "-m", "lithograph.cli.main", "demo", "--limit", "2381"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as demo:
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         folder = tmp_path / "credit-desk.lithograph" / "log" / "data.mdb"
         deadline = time.monotonic() + 20
         while not folder.exists() and time.monotonic() < deadline:
@@ -179,9 +173,7 @@ def test_an_interrupted_demo_says_how_to_go_on(tmp_path: Path) -> None:
         _, said = demo.communicate(timeout=20)
 
     assert demo.returncode == 130
-    assert said.splitlines() == [
-        "stopped. Go on with: lithograph demo --log credit-desk.lithograph --limit 2381"
-    ]
+    assert said.splitlines() == ["stopped. Go on with: lithograph demo --log credit-desk.lithograph --limit 2381"]
 
 
 @pytest.mark.nightly

@@ -82,9 +82,7 @@ def test_something_else_at_the_path(
     assert_one_line(lithograph("demo", "--log", path, "--limit", 1, "--json"), 2, str(path), says)
 
 
-def test_a_log_of_a_newer_format(
-    lithograph: Lithograph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_of_a_newer_format(lithograph: Lithograph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log written by a later version: the line says to upgrade."""
     path = tmp_path / "new.lithograph"
     with monkeypatch.context() as later:
@@ -105,9 +103,7 @@ def test_a_file_that_was_cut(lithograph: Lithograph, small_log: Path) -> None:
     assert "cut to 9,000 bytes" in verified.out
 
 
-def test_a_log_that_somebody_locked(
-    lithograph: Lithograph, small_log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_somebody_locked(lithograph: Lithograph, small_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that the system does not let us open: the line has the engine's reason and its code."""
 
     def locked(*_: object, **__: object) -> None:
@@ -253,9 +249,7 @@ def test_follow_sees_what_another_process_appends(small_log: Path) -> None:
         watchdog.cancel()
         tail.kill()
 
-    assert ['"position": 3,' in lines[0], '"position": 4,' in lines[1], '"position": 5,' in lines[2]] == [
-        True
-    ] * 3
+    assert ['"position": 3,' in lines[0], '"position": 4,' in lines[1], '"position": 5,' in lines[2]] == [True] * 3
 
 
 def test_without_its_extra_the_script_says_what_to_install(
@@ -269,6 +263,4 @@ def test_without_its_extra_the_script_says_what_to_install(
         console_script.main()
 
     assert ended.value.code == 2
-    assert (
-        capsys.readouterr().err == "lithograph: the command line is an extra: pip install 'lithograph[cli]'\n"
-    )
+    assert capsys.readouterr().err == "lithograph: the command line is an extra: pip install 'lithograph[cli]'\n"

@@ -23,9 +23,7 @@ def test_threads_lists_every_thread_with_its_state(lithograph: Lithograph, share
 
 def test_threads_waiting_lists_only_those(lithograph: Lithograph, shared_log: Path) -> None:
     """--waiting is the officers' queue."""
-    assert [row["status"] for row in lithograph("threads", shared_log, "--waiting", "--json").rows] == [
-        "interrupted"
-    ]
+    assert [row["status"] for row in lithograph("threads", shared_log, "--waiting", "--json").rows] == ["interrupted"]
 
 
 def test_threads_says_when_there_are_more(lithograph: Lithograph, shared_log: Path) -> None:
@@ -129,9 +127,7 @@ def test_tail_prints_the_last_events_in_order(lithograph: Lithograph, shared_log
     assert "clerk:intake" in lines[-1]
 
 
-def test_tail_of_a_thread_has_only_its_events(
-    lithograph: Lithograph, shared_log: Path, officer_thread: str
-) -> None:
+def test_tail_of_a_thread_has_only_its_events(lithograph: Lithograph, shared_log: Path, officer_thread: str) -> None:
     """--thread picks one stream; its versions are dense."""
     rows = lithograph("tail", shared_log, "--thread", officer_thread, "-n", 1000, "--json").rows
 
@@ -171,3 +167,14 @@ def test_reading_leaves_no_event(lithograph: Lithograph, own_log: Path, officer_
         assert lithograph(verb[0], own_log, *verb[1:]).code == 0
 
     assert lithograph("stats", own_log, "--json").rows[0]["events"] == before
+
+
+def test_a_fork_shows_who_made_what_it_inherited(lithograph: Lithograph, own_log: Path, officer_thread: str) -> None:
+    """A fork has its source's history, and each checkpoint of it still names who made it and why."""
+    with EventLog(own_log) as log:
+        log.fork({"configurable": {"thread_id": officer_thread}}, "what-if")
+
+    inherited = lithograph("history", own_log, "what-if", "--json").rows
+
+    assert inherited == lithograph("history", own_log, officer_thread, "--json").rows
+    assert inherited[0]["actor"].startswith("officer:")
