@@ -58,9 +58,7 @@ class GraphNotes:
     channels: dict[str, Channel] = field(default_factory=dict[str, Channel])
     nodes: dict[str, NodeNote] = field(default_factory=dict[str, NodeNote])
     edges: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
-    joins: dict[tuple[tuple[str, ...], str], None] = field(
-        default_factory=dict[tuple[tuple[str, ...], str], None]
-    )
+    joins: dict[tuple[tuple[str, ...], str], None] = field(default_factory=dict[tuple[tuple[str, ...], str], None])
     branches: dict[str, dict[str, BranchNote]] = field(default_factory=dict[str, dict[str, BranchNote]])
 
 
@@ -148,9 +146,7 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
 
 def _edges(notes: GraphNotes, source: str) -> tuple[Write, ...]:
     direct = [(branch_channel(end), None) for start, end in notes.edges if start == source and end != END]
-    joined = [
-        (join_channel(starts, end), source) for starts, end in notes.joins if source in starts and end != END
-    ]
+    joined = [(join_channel(starts, end), source) for starts, end in notes.joins if source in starts and end != END]
     return (*direct, *joined)
 
 
@@ -218,9 +214,7 @@ def _describe_node(node: NodeSpec) -> dict[str, Any]:
         "reads": list(node.reads),
         "edges": [channel for channel, _ in node.edges],
         "branches": {
-            branch.name: None
-            if branch.ends is None
-            else [[str(key), end] for key, end in branch.ends.items()]
+            branch.name: None if branch.ends is None else [[str(key), end] for key, end in branch.ends.items()]
             for branch in node.branches
         },
         "ends": list(node.ends),

@@ -30,9 +30,7 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
         elif old is not new:
             results.append(_result(loop, channel, old, new))
     changed = {result.channel for result in results}
-    consumed = tuple(
-        name for name, at in state.versions.items() if at != known.get(name) and name not in changed
-    )
+    consumed = tuple(name for name, at in state.versions.items() if at != known.get(name) and name not in changed)
     seen = tuple(
         (node, tuple(sorted(channels.items())))
         for node, channels in state.seen.items()

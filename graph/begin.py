@@ -62,9 +62,7 @@ def _begin(loop: Loop, start: Start, given: Any) -> None:
     loop.step = base.step + 1 if base is not None else -1
     loop.ahead = loop.rules.initial_results(loop.cells, loop.values)
     if loop.ahead:
-        loop.cells = fold_step(
-            loop.cells, [ChannelResult(*change, b"") for change in loop.ahead], {}, loop.values
-        )
+        loop.cells = fold_step(loop.cells, [ChannelResult(*change, b"") for change in loop.ahead], {}, loop.values)
     if isinstance(given, Command) and base is not None:
         _on_command(loop, start, cast("Command[Any]", given))
     elif given is not None:
@@ -115,7 +113,7 @@ def _on_input(loop: Loop, start: Start, given: Any) -> None:
 def input_entries(given: Any, values: Values) -> list[tuple[str, Written]]:
     """Return an input as it is stored: key by key for a dict, else whole under `__start__`."""
     if type(given) is dict and all(type(key) is str for key in cast("dict[Any, Any]", given)):
-        pairs = list(cast("dict[str, Any]", given).items())
+        pairs: list[tuple[str, Any]] = list(cast("dict[str, Any]", given).items())
     else:
         pairs = [(START, given)]
     entries: list[tuple[str, Written]] = []
@@ -126,9 +124,7 @@ def input_entries(given: Any, values: Values) -> list[tuple[str, Written]]:
     return entries
 
 
-def close_input(
-    loop: Loop, given: Any, entries: list[tuple[str, Written]], *, abandon: bool = True
-) -> Closed:
+def close_input(loop: Loop, given: Any, entries: list[tuple[str, Written]], *, abandon: bool = True) -> Closed:
     """Return the step that an input makes: `__start__` holds it, and pending tasks are given up."""
     base = loop.state
     pending = base.tasks if base is not None and abandon else ()
@@ -160,9 +156,7 @@ def _on_command(loop: Loop, start: Start, command: Command[Any]) -> None:
         raise InvalidUpdateError("There is no parent graph: Command(graph=Command.PARENT) cannot be an input")
     writes = _command_writes(loop, command)
     if not writes and not command.resumes:
-        raise EmptyInputError(
-            "Received empty Command input: it updates nothing, answers nothing and goes nowhere."
-        )
+        raise EmptyInputError("Received empty Command input: it updates nothing, answers nothing and goes nowhere.")
     if not command.resumes:
         _on_update(loop, start, writes)
     elif start.superseded:
@@ -173,7 +167,8 @@ def _on_command(loop: Loop, start: Start, command: Command[Any]) -> None:
 
 def _command_writes(loop: Loop, command: Command[Any]) -> list[Write]:
     targets = Targets.of([name for name in loop.spec.nodes if name != START], loop.spec.aliases)
-    goto = command.goto if isinstance(command.goto, list | tuple) else (command.goto,)
+    given: Any = command.goto
+    goto: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) else (given,)
     pairs = [(key, value) for key, value in command_pairs(command) if key in loop.spec.channels]
     return [*targets.writes(goto, source="Command"), *pairs]
 
@@ -216,9 +211,7 @@ def _command_event(loop: Loop, writes: list[Write]) -> tuple[ChannelWritten, lis
 def _close_command(loop: Loop, stored: list[tuple[str, Written]]) -> Closed:
     base = loop.state
     versions: Mapping[str, int] = base.versions if base is not None else {}
-    return loop.rules.close(
-        loop.cells, loop.untracked, versions, [Finished(INPUT, (), (), stored)], loop.values
-    )
+    return loop.rules.close(loop.cells, loop.untracked, versions, [Finished(INPUT, (), (), stored)], loop.values)
 
 
 def _write_ahead(loop: Loop, writes: list[Write]) -> list[Event]:

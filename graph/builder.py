@@ -209,9 +209,7 @@ class StateGraph(Generic[StateT]):
             if source not in self._notes.nodes and source != START:
                 raise ValueError(f"Found edge starting at unknown node '{source}'")
         if START not in sources:
-            raise ValueError(
-                "Graph must have an entrypoint: add at least one edge from START to another node"
-            )
+            raise ValueError("Graph must have an entrypoint: add at least one edge from START to another node")
         self._check_branch_targets()
         for target in self._targets():
             if target not in self._notes.nodes and target != END:
@@ -294,9 +292,7 @@ class StateGraph(Generic[StateT]):
             raise ValueError(f"Node `{name}` is reserved.")
         for character in _RESERVED_CHARACTERS:
             if character in name:
-                raise ValueError(
-                    f"'{character}' is a reserved character and is not allowed in the node names."
-                )
+                raise ValueError(f"'{character}' is a reserved character and is not allowed in the node names.")
 
     def _warn_if_compiled(self, what: str) -> None:
         if self.compiled:

@@ -120,9 +120,7 @@ class CompiledStateGraph:
         stops the run between two steps; it can be gone on with.
         """
         if subgraphs:
-            raise NotSupportedYet(
-                "stream(subgraphs=True): graphs inside graphs come with the complete runtime"
-            )
+            raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
         modes, single = _modes(stream_mode, debug=self.debug if debug is None else debug)
         options = self._options(config, context, interrupt_before, interrupt_after, durability)
         output = _keys(output_keys, self.spec.stream_channels)
@@ -152,9 +150,7 @@ class CompiledStateGraph:
         """
         persistence = self._needed("get_state")
         if subgraphs:
-            raise NotSupportedYet(
-                "get_state(subgraphs=True): graphs inside graphs come with the complete runtime"
-            )
+            raise NotSupportedYet("get_state(subgraphs=True): graphs inside graphs come with the complete runtime")
         config = merge_configs(self.config, config)
         if fold == "recorded":
             return persistence.get_state(config, self._rules)
@@ -177,9 +173,7 @@ class CompiledStateGraph:
         `filter`: metadata that must be equal. `before`: only what was committed before that checkpoint.
         """
         persistence = self._needed("get_state_history")
-        return persistence.history(
-            merge_configs(self.config, config), filter=filter, before=before, limit=limit
-        )
+        return persistence.history(merge_configs(self.config, config), filter=filter, before=before, limit=limit)
 
     def update_state(
         self,

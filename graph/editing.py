@@ -43,15 +43,11 @@ def edit(
     persistence.register_graph()
     thread = persistence.open(config)
     asked = configurable(config)
-    place = (
-        thread.find(asked["checkpoint_id"]) if asked.get("checkpoint_id") and thread.thread.version else None
-    )
+    place = thread.find(asked["checkpoint_id"]) if asked.get("checkpoint_id") and thread.thread.version else None
     place = place or thread.head(asked.get("checkpoint_ns", ""))
     run = log.clock.random(16)
     # Durability `exit`: everything in one append, so the edit is there as a whole or not at all.
-    writer = RunWriter(
-        log, thread.name, thread.thread.version, run, durability="exit", actor=actor, reason=reason
-    )
+    writer = RunWriter(log, thread.name, thread.thread.version, run, durability="exit", actor=actor, reason=reason)
     journal = Journal(
         log,
         thread.thread.copy(),

@@ -62,8 +62,7 @@ def is_answer_map(resume: Any) -> bool:
     if not isinstance(resume, dict) or not resume:
         return False
     return all(
-        isinstance(key, str) and len(key) == 32 and _HEX.issuperset(key)
-        for key in cast("dict[Any, Any]", resume)
+        isinstance(key, str) and len(key) == 32 and _HEX.issuperset(key) for key in cast("dict[Any, Any]", resume)
     )
 
 

@@ -7,17 +7,14 @@ A driver calls `tick`, runs `tasks` in any way it likes (threads, an event loop,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..eventlog.clock import id_text
 from ..eventlog.errors import ValueEncodingError
 from ..eventlog.events import (
     ChannelResult,
     ChannelWritten,
     CheckpointCommitted,
-    Event,
     OpenStep,
     PlannedTask,
     ResultOp,
@@ -29,22 +26,22 @@ from ..eventlog.serde import describe_error
 from ..projections.cells import Values, Written
 from ..projections.digests import digest_after
 from ..projections.fold import Cells, fold_step
-from ..projections.snapshot import config_of, result_of, statuses, values_of
+from ..projections.snapshot import values_of
 from ..projections.state import CheckpointState, Inputs, seen_after, state_after, versions_after
 from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
 from .at_exit import exit_commit
 from .errors import GraphRecursionError, NodeNotFound
 from .journal import Journal
 from .message_ids import with_message_ids
-from .rules import PUSH, Closed, Finished, Rules, StepRefusal, path_text
+from .payloads import checkpoint_payload, run_order, task_metadata
+from .rules import Closed, Finished, Rules, StepRefusal
+from .step_record import StepRecord
 from .stream import Stream
 from .tasks import RunScope, Task, note, task_input
 
 EVERY_CHANNEL = "*"
 """Under `__interrupt__` in the versions seen: every channel, up to a version."""
 _NONE_STORED = b"\xc0"
-_PLACES = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
-"""Metadata that says where, which a task chunk says already."""
 
 Change = tuple[str, int, Any]
 
@@ -104,10 +101,7 @@ class Loop:
         self.tasks: list[Task] = []
         self.status = "pending"
         self.failure: BaseException | None = None
-        self._held: list[Event] = []
-        self._versions: dict[bytes, int] = {}
-        self._single = False
-        self._restored_events: dict[bytes, list[int]] = {}
+        self._record = StepRecord(journal, values, waits=not commits)
 
     def limit_steps(self, *, fresh: bool) -> None:
         """Allow `limit` supersteps of nodes from here; an input's own two steps do not count."""
@@ -136,8 +130,7 @@ class Loop:
             return False
         cells = self.visible_cells()
         self.tasks = [self._task(task, cells) for task in run_order(planned, self.state)]
-        if not self.reruns:
-            self._restore()
+        self._record.open(self.tasks, self.state, restore=not self.reruns)
         if self._stops_at(self.interrupt_before):
             self.status = "interrupt_before"
             return False
@@ -147,7 +140,6 @@ class Loop:
         for task in self.tasks:
             if task.restored:
                 self.stream.task_finished(task, self.step, restored=True)
-        self._single = len(self.tasks) == 1
         return True
 
     def planned(self) -> tuple[PlannedTask, ...]:
@@ -191,47 +183,6 @@ class Loop:
         task.input = task_input(task, cells)
         return task
 
-    def _restore(self) -> None:
-        """Give tasks what the log has of them: writes of those that finished, answers of those that asked."""
-        journal, state = self.journal, self.state
-        if journal is None or state is None:
-            return
-        open_writes = journal.thread.open.get(state.id)
-        if not open_writes:
-            return
-        known = statuses(open_writes, self.values)
-        for task in self.tasks:
-            status = known.get(task.planned.id)
-            if status is None:
-                continue
-            task.answers = list(status.answers)
-            task.given = len(task.answers)
-            if status.finished:
-                task.restored = True
-                task.written = [
-                    (
-                        channel,
-                        Written(data, (event.checkpoint, event.path, channel, place), self.values.decode),
-                    )
-                    for place, (channel, data, event) in enumerate(status.output)
-                    if data is not None
-                ] + self._input_writes(status.output, state.inputs)
-        for version, event in open_writes.items():
-            if any(channel not in (INTERRUPT, RESUME, ERROR) for channel, _data in event.writes):
-                self._restored_events.setdefault(event.task, []).append(version)
-
-    def _input_writes(
-        self, output: Iterable[tuple[str, Any, ChannelWritten]], inputs: Inputs
-    ) -> list[tuple[str, Written]]:
-        return [
-            (
-                channel,
-                Written(inputs[channel], (event.checkpoint, event.path, channel, 0), self.values.decode),
-            )
-            for channel, data, event in output
-            if data is None
-        ]
-
     def _stops_at(self, nodes: Sequence[str] | str) -> bool:
         if not nodes:
             return False
@@ -241,9 +192,7 @@ class Loop:
             seen = self.state.seen.get(INTERRUPT, {}).get(EVERY_CHANNEL, 0)
         if all(version <= seen for version in self.state.versions.values()):
             return False
-        return any(
-            not task.node.hidden if nodes == "*" else task.planned.name in nodes for task in self.tasks
-        )
+        return any(not task.node.hidden if nodes == "*" else task.planned.name in nodes for task in self.tasks)
 
     # Outcomes
 
@@ -262,20 +211,21 @@ class Loop:
                 return
         stored: list[tuple[str, Any]] = []
         if len(task.answers) > task.given:
-            stored.append((RESUME, self._encoded(task.answers)))
+            stored.append((RESUME, self.values.encode(task.answers)))
         if task.error is not None:
-            self._record_task(task, [*stored, (ERROR, self._stored_error(task.error))])
+            self._record_task(task, [*stored, (ERROR, self.values.encode(list(describe_error(task.error))))])
             self.stream.task_failed(task, self.step)
             return
-        self._record_task(task, [(INTERRUPT, self._encoded(list(task.interrupts))), *stored])
+        self._record_task(task, [(INTERRUPT, self.values.encode(list(task.interrupts))), *stored])
         self.stream.interrupted(task.interrupts, self.output_values)
         self.stream.task_paused(task, self.step)
 
     def _store(self, task: Task) -> list[tuple[str, Any]]:
         """Encode a task's writes, keep what comes back decoded, and return what is recorded."""
-        assert self.state is not None and task.writes is not None
+        assert self.state is not None
+        assert task.writes is not None
         values, planned, channels = self.values, task.planned, self.spec.channels
-        inputs = self.state.inputs if planned.name == START else {}
+        inputs: Inputs = self.state.inputs if planned.name == START else {}
         stored: list[tuple[str, Any]] = []
         for place, (channel, value) in enumerate(task.writes):
             origin = (self.state.id, planned.path, channel, place)
@@ -303,19 +253,7 @@ class Loop:
         event = ChannelWritten(
             self.state.id, self.state.namespace, planned.id, planned.name, planned.path, tuple(stored)
         )
-        if self._single or not self.commits:
-            # A superstep of one task is one append: its writes wait for its checkpoint.
-            self._versions[planned.id] = self.journal.next_version + len(self._held)
-            self._held.append(event)
-        else:
-            self._versions[planned.id] = self.journal.append([event], self.now_us())
-            self.journal.writer.step_done()
-
-    def _stored_error(self, error: BaseException) -> Any:
-        return self._encoded(list(describe_error(error)))
-
-    def _encoded(self, value: Any) -> Any:
-        return self.values.encode(value)
+        self._record.add(event, self.now_us())
 
     # Closing
 
@@ -335,7 +273,7 @@ class Loop:
             self._refuse(refusal)
             return False
         updated = closed.updated
-        self.commit("loop", closed, self._applied(), {}, step=self.step)
+        self.commit("loop", closed, self._record.applied(self.tasks), {}, step=self.step)
         if not updated.isdisjoint(self.stream.output_keys):
             self.stream.values(self.output_values)
         if self._stops_at(self.interrupt_after):
@@ -351,23 +289,12 @@ class Loop:
     def _closed(self, tasks: Sequence[Task]) -> Closed:
         assert self.state is not None
         finished = [
-            Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written)
-            for task in tasks
+            Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written) for task in tasks
         ]
         versions = self.state.versions
         if self.ahead_version:
             versions = {**versions, EVERY_CHANNEL: self.ahead_version}
         return self.rules.close(self.cells, self.untracked, versions, finished, self.values)
-
-    def _applied(self) -> tuple[int, ...]:
-        if self.journal is None:
-            return ()
-        order = sorted(self.tasks, key=_apply_order) if len(self.tasks) > 1 else self.tasks
-        versions: list[int] = []
-        for task in order:
-            restored = self._restored_events.get(task.planned.id) if task.restored else None
-            versions += restored or [self._versions[task.planned.id]]
-        return tuple(versions)
 
     def commit(
         self,
@@ -421,7 +348,7 @@ class Loop:
             seen,
             self._updated(source, closed),
         )
-        place = journal.next_version + len(self._held) if journal is not None else 0
+        place = journal.next_version + self._record.waiting if journal is not None else 0
         state = state_after(
             base,
             event,
@@ -434,12 +361,8 @@ class Loop:
             seen=seen_now,
         )
         if journal is not None:
-            if self.commits:
-                journal.append([*self._held, event], time_us, state)
-                self._held = []
-            elif self._held:
-                journal.append(self._held, time_us)
-                self._held = []
+            events = [*self._record.take(), event] if self.commits else self._record.take()
+            journal.append(events, time_us, state)
         self._go_to(state, closed)
         return state
 
@@ -457,7 +380,7 @@ class Loop:
         self.untracked = closed.untracked
         self.ahead, self.ahead_version = [], 0
         self.step = state.step + 1
-        self._versions, self._restored_events = {}, {}
+        self._record.close()
 
     def _results(self, closed: Closed) -> list[ChannelResult]:
         """Return a close's results as they are recorded: behind what came ahead of it, with digests."""
@@ -497,11 +420,8 @@ class Loop:
         if self.journal is None:
             return
         assert self.state is not None
-        event = StepRefused(
-            self.state.id, self.state.namespace, refusal.channel, voided, describe_error(refusal.error)
-        )
-        self.journal.append([*self._held, event], self.now_us())
-        self._held = []
+        event = StepRefused(self.state.id, self.state.namespace, refusal.channel, voided, describe_error(refusal.error))
+        self.journal.append([*self._record.take(), event], self.now_us())
 
     # Ending
 
@@ -528,12 +448,11 @@ class Loop:
             self._commit_at_exit()
         steps = self._open_steps() if outcome != "finished" else ()
         checkpoint = self.state.id if self.state is not None else None
-        journal.append([*self._held, RunEnded(outcome, checkpoint, steps)], self.now_us())
-        self._held = []
+        journal.append([*self._record.take(), RunEnded(outcome, checkpoint, steps)], self.now_us())
 
     def _open_steps(self) -> tuple[OpenStep, ...]:
         state = self.state
-        finished = [task for task in self.tasks if task.done and task.planned.id in self._all_versions()]
+        finished = [task for task in self.tasks if task.done and self._record.has(task)]
         if state is None or (not finished and not self.ahead_version):
             return ()
         cells = self.cells
@@ -544,21 +463,13 @@ class Loop:
             return ()
         finally:
             self.cells = cells
-        applied: list[int] = []
-        for task in sorted(finished, key=_apply_order):
-            applied += self._all_versions()[task.planned.id]
         changes = [*self.ahead, *(closed.results if closed is not None else ())]
         results = tuple(ChannelResult(*change, b"") for change in changes)
-        return (OpenStep(state.namespace, state.id, tuple(applied), results),)
+        return (OpenStep(state.namespace, state.id, self._record.applied(finished), results),)
 
     def _cells_ahead(self) -> Cells:
         assert self.state is not None
-        return fold_step(
-            self.state.cells, [ChannelResult(*change, b"") for change in self.ahead], {}, self.values
-        )
-
-    def _all_versions(self) -> dict[bytes, list[int]]:
-        return {**self._restored_events, **{task: [version] for task, version in self._versions.items()}}
+        return fold_step(self.state.cells, [ChannelResult(*change, b"") for change in self.ahead], {}, self.values)
 
     def _commit_at_exit(self) -> None:
         """Record the run's last checkpoint as one step from the state before the run."""
@@ -569,11 +480,7 @@ class Loop:
         event, final = exit_commit(self, state)
         journal.append([event], state.time_us, final)
         # The open step's writes follow the checkpoint that they belong to.
-        self._versions = {
-            held.task: version
-            for version, held in enumerate(self._held, journal.next_version)
-            if isinstance(held, ChannelWritten)
-        }
+        self._record.renumber()
 
     # What callers see
 
@@ -582,76 +489,25 @@ class Loop:
         return values_of(self.visible_cells(), self.stream.output)
 
     def _show_checkpoint(self, planned: tuple[PlannedTask, ...]) -> None:
-        if self.journal is None or not self.stream.wants_checkpoints:
-            return
-        self.stream.checkpoint(self.step - 1, lambda: self._checkpoint_payload(planned))
+        if self.journal is not None and self.stream.wants_checkpoints:
+            self.stream.checkpoint(self.step - 1, lambda: self._checkpoint_payload(planned))
 
     def _checkpoint_payload(self, planned: tuple[PlannedTask, ...]) -> dict[str, Any]:
-        state = self.state
-        assert state is not None and self.run.thread_id is not None
-        own = self.run.config.get("configurable", {})
-        config = {
-            "configurable": {
-                **own,
-                **config_of(self.run.thread_id, state.namespace, state.id)["configurable"],
-            }
-        }
-        parent = None
+        state, journal = self.state, self.journal
+        assert state is not None
+        assert journal is not None
         before = state if self.commits else self.base
-        if before is not None and before.parent is not None:
-            parent_config = config_of(self.run.thread_id, state.namespace, before.parent)
-            parent = {"configurable": {**own, **parent_config["configurable"]}}
-        return {
-            "config": config,
-            "parent_config": parent,
-            "values": values_of(self.visible_cells(), self.spec.stream_channels),
-            "metadata": {"source": state.source, "step": state.step, "parents": {}},
-            "next": [task.name for task in run_order(planned, state)],
-            "tasks": self._task_payloads(state, planned),
-        }
-
-    def _task_payloads(self, state: CheckpointState, planned: Iterable[PlannedTask]) -> list[dict[str, Any]]:
-        assert self.journal is not None
-        known = statuses(self.journal.thread.open.get(state.id, {}), self.values)
-        payloads: list[dict[str, Any]] = []
-        for task in run_order(planned, state):
-            payload: dict[str, Any] = {"id": id_text(task.id), "name": task.name}
-            status = known.get(task.id)
-            if status is not None and status.error is not None:
-                payloads.append({**payload, "error": status.error, "state": None})
-                continue
-            if status is not None and status.finished:
-                output = [(channel, data) for channel, data, _event in status.output]
-                if result := result_of(output, state, self.values, self.stream.output):
-                    payload["result"] = result
-            questions = () if status is None else status.interrupts
-            payloads.append(
-                {**payload, "interrupts": tuple(asdict(question) for question in questions), "state": None}
-            )
-        return payloads
-
-
-def run_order(planned: Iterable[PlannedTask], state: CheckpointState) -> list[PlannedTask]:
-    """Return tasks in the order in which they start: sends by index, then nodes by name.
-
-    After a manual edit nodes start as they were added, as in LangGraph.
-    """
-    if not state.updated:
-        return list(planned)
-    return sorted(planned, key=lambda task: (task.path[0] != PUSH, "" if task.path[0] == PUSH else task.name))
-
-
-def task_metadata(task: Task, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a task chunk tells of a task beside itself: the run's metadata, the node's, the run's tags."""
-    metadata = {**(config.get("metadata") or {}), **(task.node.metadata or {})}
-    shown = {key: value for key, value in metadata.items() if key not in _PLACES}
-    if tags := config.get("tags"):
-        shown["tags"] = list(tags)
-    return shown
-
-
-def _apply_order(task: Task) -> str:
-    return path_text(task.planned.path)
+        return checkpoint_payload(
+            state,
+            planned,
+            journal.thread.open.get(state.id, {}),
+            values_of(self.visible_cells(), self.spec.stream_channels),
+            thread_id=str(self.run.thread_id),
+            parent=None if before is None else before.parent,
+            own=self.run.config.get("configurable", {}),
+            values=self.values,
+            output=self.stream.output,
+        )
 
 
 def _same(data: Any) -> Any:

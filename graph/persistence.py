@@ -82,9 +82,7 @@ class Persistence:
         if state.id in thread.thread.paused:
             return None
         known = statuses(place.writes, thread.values)
-        done = [
-            event for event in place.writes.values() if event.task in known and known[event.task].finished
-        ]
+        done = [event for event in place.writes.values() if event.task in known and known[event.task].finished]
         if not done:
             return None
         writes, _inputs = gather(state, sorted(done, key=lambda event: path_text(event.path)), thread.values)

@@ -8,7 +8,7 @@ then nodes as they were added.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ChannelResult, PlannedTask, ResultOp
 from ..projections.cells import MISSING, Cell, Values, Written, cell_of, own
@@ -87,9 +87,7 @@ class Rules:
         )
         self.untracked = frozenset(name for name, channel in spec.channels.items() if not channel.tracked)
         self.initial = {
-            name: value
-            for name, channel in spec.channels.items()
-            if (value := channel.initial()) is not MISSING
+            name: value for name, channel in spec.channels.items() if (value := channel.initial()) is not MISSING
         }
         self.state_keys = frozenset(name for name in spec.channels if not is_control(name))
         self._triggers = {name: tuple(sorted(node.triggers)) for name, node in spec.nodes.items()}
@@ -139,13 +137,9 @@ class Rules:
     def _pull(self, name: str, checkpoint: bytes, namespace: str, step: int) -> PlannedTask:
         triggers = self._triggers[name]
         scope = f"{namespace}|{name}" if namespace else name
-        return PlannedTask(
-            task_id(checkpoint, scope, step, name, PULL, triggers), name, (PULL, name), triggers
-        )
+        return PlannedTask(task_id(checkpoint, scope, step, name, PULL, triggers), name, (PULL, name), triggers)
 
-    def _is_triggered(
-        self, name: str, cells: Cells, versions: Versions, seen: Mapping[str, int] | None
-    ) -> bool:
+    def _is_triggered(self, name: str, cells: Cells, versions: Versions, seen: Mapping[str, int] | None) -> bool:
         for channel in self.spec.nodes[name].triggers:
             cell = cells.get(channel)
             if cell is None or not cell.readable:
@@ -211,9 +205,7 @@ class Rules:
         changes = [
             (name, *change)
             for name in triggers
-            if name in channels
-            and (cell := cells.get(name)) is not None
-            and (change := channels[name].consume(cell))
+            if name in channels and (cell := cells.get(name)) is not None and (change := channels[name].consume(cell))
         ]
         return _fold(cells, changes, {}, results, values)
 
@@ -240,17 +232,13 @@ class Rules:
         updated.update(rose)
         return cells, untracked, updated, rose
 
-    def _decide(
-        self, name: str, cells: Cells, written: Sequence[Written], values: Values
-    ) -> tuple[int, Any] | None:
+    def _decide(self, name: str, cells: Cells, written: Sequence[Written], values: Values) -> tuple[int, Any] | None:
         try:
             return self.spec.channels[name].decide(cells.get(name), written, values)
         except Exception as error:
             raise StepRefusal(name, error) from error
 
-    def _pass_step(
-        self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values
-    ) -> Cells:
+    def _pass_step(self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values) -> Cells:
         channels = self.spec.channels
         changes: list[tuple[str, int, Any]] = []
         for name in self.forgetting:
@@ -261,9 +249,7 @@ class Rules:
                     changes.append((name, *change))
         return _fold(cells, changes, {}, results, values)
 
-    def _finish(
-        self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values
-    ) -> Cells:
+    def _finish(self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values) -> Cells:
         channels = self.spec.channels
         changes = [
             (name, *change)
@@ -289,7 +275,7 @@ def path_key(task: Finished) -> str:
 def path_text(path: Any) -> str:
     """Return a task path as text whose order is the apply order."""
     if isinstance(path, tuple | list):
-        return "~" + ", ".join(path_text(part) for part in path)
+        return "~" + ", ".join(path_text(part) for part in cast("tuple[Any, ...]", path))
     return f"{path:010d}" if isinstance(path, int) and not isinstance(path, bool) else str(path)
 
 

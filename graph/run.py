@@ -177,9 +177,7 @@ class Run:
         key = log.scope_key(log.scope_of(thread.name))
         return Journal(log, thread.thread.copy(), thread.values, writer, run=run_id, scope_key=key)
 
-    def _loop(
-        self, values: Values, journal: Journal | None, thread_id: str | None, metadata: bytes | None
-    ) -> Loop:
+    def _loop(self, values: Values, journal: Journal | None, thread_id: str | None, metadata: bytes | None) -> Loop:
         options = self._options
         scope = RunScope(
             options.config,
@@ -255,7 +253,7 @@ class LastStream(Stream):
 
 def actor_of(config: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return who acts and why, as `config["metadata"]` says."""
-    metadata = config.get("metadata") or {}
+    metadata: dict[str, Any] = config.get("metadata") or {}
     actor, reason = metadata.get("actor"), metadata.get("reason")
     return (actor if isinstance(actor, str) else None, reason if isinstance(reason, str) else None)
 
@@ -263,7 +261,8 @@ def actor_of(config: Mapping[str, Any]) -> tuple[str | None, str | None]:
 def run_metadata(config: Mapping[str, Any], values: Values) -> bytes | None:
     """Return what a checkpoint keeps of a run's config, encoded: scalars of `metadata` and `configurable`."""
     kept: dict[str, Any] = {}
-    for source in (config.get("configurable") or {}, config.get("metadata") or {}):
+    sources: tuple[dict[str, Any], ...] = (config.get("configurable") or {}, config.get("metadata") or {})
+    for source in sources:
         for key, value in source.items():
             if key.startswith("__") or key in _UNSTORED_KEYS:
                 continue

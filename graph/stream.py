@@ -62,9 +62,7 @@ class Stream:
         if values is not None and self.wants_values:
             current = values()
             if isinstance(current, dict):
-                self.chunks.append(
-                    ("values", {**cast("dict[str, Any]", current), INTERRUPT: tuple(interrupts)})
-                )
+                self.chunks.append(("values", {**cast("dict[str, Any]", current), INTERRUPT: tuple(interrupts)}))
             else:
                 self.chunks.append(("values", {INTERRUPT: tuple(interrupts)}))
 
@@ -108,9 +106,7 @@ class Stream:
         if self.wants_checkpoints:
             self._detail("checkpoints", "checkpoint", step, payload())
 
-    def _task_result(
-        self, task: Task, step: int, error: Any, result: Any, interrupts: Sequence[Interrupt]
-    ) -> None:
+    def _task_result(self, task: Task, step: int, error: Any, result: Any, interrupts: Sequence[Interrupt]) -> None:
         if not self.wants_tasks or task.node.hidden:
             return
         payload = {
@@ -127,9 +123,7 @@ class Stream:
             self.chunks.append((mode, payload))
         if self._debug:
             timestamp = created_at(self._now_us())
-            self.chunks.append(
-                ("debug", {"step": step, "timestamp": timestamp, "type": kind, "payload": payload})
-            )
+            self.chunks.append(("debug", {"step": step, "timestamp": timestamp, "type": kind, "payload": payload}))
 
     def _update(self, node: str, written: list[tuple[str, Any]], restored: bool) -> dict[str, Any]:
         """Return the `updates` chunk of one task: its writes to output keys, raw."""

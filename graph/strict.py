@@ -18,9 +18,7 @@ class StrictChecks:
         self._before = self._encoded()
 
     def _encoded(self) -> dict[str, bytes]:
-        return {
-            key: self._values.raw(self._cells[key].value) for key in self._node.reads if key in self._cells
-        }
+        return {key: self._values.raw(self._cells[key].value) for key in self._node.reads if key in self._cells}
 
     def inputs_unchanged(self) -> None:
         """Raise `MutatedInputError` when the node changed something inside a value that it read."""

@@ -214,9 +214,7 @@ def task_input(task: Task, cells: Cells) -> Any:
     if planned.path[0] == "__pregel_push":
         packet = cast("Send", cells["__pregel_tasks"].value[planned.path[1]])
         return packet.arg
-    return node.read(
-        {key: cell.get() for key in node.reads if (cell := cells.get(key)) is not None and cell.readable}
-    )
+    return node.read({key: cell.get() for key in node.reads if (cell := cells.get(key)) is not None and cell.readable})
 
 
 def execute(
@@ -291,9 +289,7 @@ def _fresh_cell(channel: Channel, cell: Cell | None, written: list[Written]) -> 
     if change is None:
         return cell
     table: Cells = {} if cell is None else {channel.key: cell}
-    return fold_step(table, [ChannelResult(channel.key, *change, b"")], {channel.key: written}, PLAIN).get(
-        channel.key
-    )
+    return fold_step(table, [ChannelResult(channel.key, *change, b"")], {channel.key: written}, PLAIN).get(channel.key)
 
 
 def _same(data: Any) -> Any:

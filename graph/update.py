@@ -136,9 +136,7 @@ def infer_as_node(loop: Loop, state: CheckpointState | None) -> str | None:
     if len(nodes) == 1:
         return next(iter(nodes))
     seen = state.seen if state is not None else {}
-    last = sorted(
-        (version, node) for node, channels in seen.items() if node in nodes for version in channels.values()
-    )
+    last = sorted((version, node) for node, channels in seen.items() if node in nodes for version in channels.values())
     if not any(channels for channels in seen.values()):
         return START
     if len(last) == 1 or (last and last[-1][0] != last[-2][0]):

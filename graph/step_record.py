@@ -1,0 +1,102 @@
+"""`StepRecord`: what the log has, or is about to have, of the present superstep's tasks.
+
+A step of one task is one append, so its writes wait for the checkpoint; with several tasks each is appended as it
+finishes, so that a crash or a failed sibling keeps it. At exit everything waits. Nothing here decides what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..eventlog.events import ChannelWritten, Event
+from ..projections.cells import Values, Written
+from ..projections.snapshot import TaskStatus, statuses
+from ..projections.state import CheckpointState
+from ..projections.types import ERROR, INTERRUPT, RESUME
+from .journal import Journal
+from .rules import path_text
+from .tasks import Task
+
+_NO_OUTPUT = frozenset({INTERRUPT, RESUME, ERROR})
+
+
+class StepRecord:
+    """The write events of the present step, and the stream versions they have or will have."""
+
+    def __init__(self, journal: Journal | None, values: Values, *, waits: bool) -> None:
+        self._journal = journal
+        self._values = values
+        self._always_waits = waits
+        self._waits = waits
+        self._held: list[Event] = []
+        self._versions: dict[bytes, list[int]] = {}
+
+    def open(self, tasks: Sequence[Task], state: CheckpointState, *, restore: bool) -> None:
+        """Begin a step with these tasks; `restore` gives them what an earlier run recorded of them."""
+        self._waits = self._always_waits or len(tasks) == 1
+        if restore and self._journal is not None:
+            open_writes = self._journal.thread.open.get(state.id)
+            if open_writes:
+                known = statuses(open_writes, self._values)
+                for task in tasks:
+                    if (status := known.get(task.planned.id)) is not None:
+                        self._restore(task, status, state)
+                for version, event in open_writes.items():
+                    if any(channel not in _NO_OUTPUT for channel, _data in event.writes):
+                        self._versions.setdefault(event.task, []).append(version)
+
+    def _restore(self, task: Task, status: TaskStatus, state: CheckpointState) -> None:
+        task.answers = list(status.answers)
+        task.given = len(task.answers)
+        if not status.finished:
+            return
+        task.restored = True
+        for place, (channel, data, event) in enumerate(status.output):
+            stored = state.inputs[channel] if data is None else data
+            origin = (event.checkpoint, event.path, channel, place)
+            task.written.append((channel, Written(stored, origin, self._values.decode)))
+
+    def add(self, event: ChannelWritten, now_us: int) -> None:
+        """Take what a task wrote: to be appended with the checkpoint, or at once."""
+        journal = self._journal
+        assert journal is not None, "without a log there is nothing to record"
+        if self._waits:
+            self._versions[event.task] = [journal.next_version + len(self._held)]
+            self._held.append(event)
+        else:
+            self._versions[event.task] = [journal.append([event], now_us)]
+            journal.writer.step_done()
+
+    def take(self) -> list[Event]:
+        """Return the events that waited, for the caller to append now."""
+        held, self._held = self._held, []
+        return held
+
+    @property
+    def waiting(self) -> int:
+        """How many events will be appended before the checkpoint."""
+        return len(self._held)
+
+    def renumber(self) -> None:
+        """Count anew from the log's present end: a checkpoint was appended before the events that wait."""
+        assert self._journal is not None
+        for version, event in enumerate(self._held, self._journal.next_version):
+            if isinstance(event, ChannelWritten):
+                self._versions[event.task] = [version]
+
+    def applied(self, tasks: Sequence[Task]) -> tuple[int, ...]:
+        """Return the versions of the tasks' writes in apply order; tasks of which nothing is recorded are left out."""
+        order = sorted(tasks, key=_apply_order) if len(tasks) > 1 else tasks
+        return tuple(version for task in order for version in self._versions.get(task.planned.id, ()))
+
+    def has(self, task: Task) -> bool:
+        """Tell whether anything is recorded of a task."""
+        return task.planned.id in self._versions
+
+    def close(self) -> None:
+        """Forget the step: its checkpoint is there."""
+        self._versions = {}
+
+
+def _apply_order(task: Task) -> str:
+    return path_text(task.planned.path)
