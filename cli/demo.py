@@ -44,11 +44,7 @@ class _Result:
 
     @property
     def fine(self) -> bool:
-        return (
-            self.verified
-            and not (self.killed and self.killed.lost)
-            and (self.proof is None or self.proof.holds)
-        )
+        return self.verified and not (self.killed and self.killed.lost) and (self.proof is None or self.proof.holds)
 
 
 def demo(
@@ -60,9 +56,7 @@ def demo(
             help="The log's folder, old or new. Default: a new one in this folder.",
         ),
     ] = None,
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="So many of the 2,381 applications.")
-    ] = LIMIT,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="So many of the 2,381 applications.")] = LIMIT,
     crash: Annotated[
         bool,
         typer.Option("--crash", help="Kill the process half-way (SIGKILL), go on, and compare."),

@@ -22,9 +22,7 @@ _VALUE_WIDTH = 300
 def diff(
     log: LogPath,
     thread: ThreadId,
-    before: Annotated[
-        str, typer.Argument(metavar="BEFORE", help="A checkpoint id, as `history` lists them.")
-    ],
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="A checkpoint id, as `history` lists them.")],
     after: Annotated[str, typer.Argument(metavar="AFTER", help="The checkpoint id to compare it with.")],
     *,
     namespace: Namespace = "",

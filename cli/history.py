@@ -31,9 +31,7 @@ def history(
     log: LogPath,
     thread: ThreadId,
     *,
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=0, help="At most so many checkpoints; 0 for all.")
-    ] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", min=0, help="At most so many checkpoints; 0 for all.")] = 50,
     namespace: Namespace = "",
     as_json: AsJson = False,
 ) -> int:

@@ -64,9 +64,7 @@ def config_of(thread: str, checkpoint: str | None = None, *, namespace: str = ""
     return {"configurable": configurable}
 
 
-def find_snapshot(
-    log: EventLog, thread: str, checkpoint: str | None = None, *, namespace: str = ""
-) -> StateSnapshot:
+def find_snapshot(log: EventLog, thread: str, checkpoint: str | None = None, *, namespace: str = "") -> StateSnapshot:
     """Return a thread's state at a checkpoint, its latest by default."""
     from ..projections import snapshot
     from ..projections.errors import CheckpointNotFound
@@ -84,9 +82,7 @@ def find_snapshot(
 def no_checkpoint(thread: str, namespace: str) -> NothingFound:
     """Return the error for a thread, or a namespace of it, without a checkpoint."""
     where = f" in namespace {namespace!r}" if namespace else ""
-    return NothingFound(
-        f"thread {thread} has no checkpoint{where}; `tail --thread {thread}` shows its events"
-    )
+    return NothingFound(f"thread {thread} has no checkpoint{where}; `tail --thread {thread}` shows its events")
 
 
 def require_thread(log: EventLog, thread: str) -> None:

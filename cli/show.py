@@ -83,9 +83,7 @@ def _write(document: dict[str, Any]) -> None:
     say()
     values: Any = document["values"]
     channels = cast("dict[str, Any]", values) if isinstance(values, dict) else {"(value)": values}
-    write_table(
-        ["channel", "value"], [[name, short(value, width=_VALUE_WIDTH)] for name, value in channels.items()]
-    )
+    write_table(["channel", "value"], [[name, short(value, width=_VALUE_WIDTH)] for name, value in channels.items()])
     if document["tasks"]:
         write_table(
             ["task", "id", "error", "result", "waits for"],

@@ -75,10 +75,7 @@ def _document(path: Path, log: EventLog, *, quiet: bool) -> dict[str, Any]:
         "folder_bytes": folder_bytes(path),
         "first_at": _time(count.first_us),
         "last_at": _time(count.last_us),
-        "kinds": {
-            name: {"events": events, "bytes": count.bytes[name]}
-            for name, events in count.events.most_common()
-        },
+        "kinds": {name: {"events": events, "bytes": count.bytes[name]} for name, events in count.events.most_common()},
     }
 
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def tail(
     log: LogPath,
     *,
-    lines: Annotated[
-        int, typer.Option("--lines", "-n", metavar="N", min=0, help="So many of the last events.")
-    ] = 20,
+    lines: Annotated[int, typer.Option("--lines", "-n", metavar="N", min=0, help="So many of the last events.")] = 20,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with events as they come.")] = False,
     thread: Annotated[str | None, typer.Option(metavar="THREAD", help="Only this thread's events.")] = None,
     as_json: AsJson = False,
@@ -64,9 +62,7 @@ def _print(log: EventLog, records: Iterable[Record], write: Callable[[dict[str, 
 
 def _write_line(event: dict[str, Any]) -> None:
     what = " ".join(
-        f"{name}={short(value, width=60)}"
-        for name, value in event["what"].items()
-        if value not in (None, "", [])
+        f"{name}={short(value, width=60)}" for name, value in event["what"].items() if value not in (None, "", [])
     )
     who = who_text(Who(event["actor"], event["reason"]))
     say(

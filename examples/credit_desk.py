@@ -131,9 +131,7 @@ def decide(state: File) -> dict[str, Any]:
         return {"decision": Decision(outcome="incomplete", decided_by="intake", reasons=state["missing"])}
     if "answer" in state:
         outcome: Outcome = "approved" if state["answer"]["approve"] else "declined"
-        return {
-            "decision": Decision(outcome=outcome, decided_by="officer", reasons=[state["answer"]["reason"]])
-        }
+        return {"decision": Decision(outcome=outcome, decided_by="officer", reasons=[state["answer"]["reason"]])}
     outcome = "approved" if state["route"] == "approve" else "declined"
     return {"decision": Decision(outcome=outcome, decided_by="policy", reasons=state["concerns"])}
 

@@ -16,9 +16,7 @@ COMMANDS: dict[str, Any] = getattr(typer.main.get_command(build()), "commands") 
 
 def test_the_page_is_current() -> None:
     """The page in the repository is what the verbs say today."""
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m lithograph.cli.reference > docs/reference/cli.md"
-    )
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m lithograph.cli.reference > docs/reference/cli.md"
 
 
 def test_every_verb_is_registered() -> None:

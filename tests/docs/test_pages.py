@@ -24,9 +24,7 @@ COMMAND = re.compile(r"^\$ lithograph (\w+)", re.MULTILINE)
 
 def blocks(page: Path, language: str) -> list[str]:
     """Return the blocks of a page in a language."""
-    return [
-        text for name, text in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if name == language
-    ]
+    return [text for name, text in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if name == language]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=str)

@@ -105,9 +105,7 @@ def test_the_officers_rule_declines_only_a_bad_record_with_payments_still_late()
     def answer(**changes: object) -> bool:
         form = application(**changes)
         ratios = measure(form)
-        return officer_rule(ask(form, ratios, assess(form, ratios, Policy()), precedents=[]), Policy())[
-            "approve"
-        ]
+        return officer_rule(ask(form, ratios, assess(form, ratios, Policy()), precedents=[]), Policy())["approve"]
 
     assert not answer(public_bad_record=True, consumer_credit_score=5.0)
     assert answer(public_bad_record=True, consumer_credit_score=4.0)
