@@ -45,9 +45,7 @@ def contents(items: Any) -> list[tuple[Any, ...]]:
 def test_search_finds_the_same(changes: Any, prefix: tuple[str, ...], conditions: Any) -> None:
     """After the same changes a search with room for all finds the same items, in whatever order."""
     mine, theirs = both(changes)
-    found, wanted = (
-        contents(store.search(prefix, filter=conditions, limit=EVERYTHING)) for store in (mine, theirs)
-    )
+    found, wanted = (contents(store.search(prefix, filter=conditions, limit=EVERYTHING)) for store in (mine, theirs))
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
 
 
@@ -65,9 +63,7 @@ def test_namespaces_are_the_same(changes: Any, depth: int | None, pattern: Any) 
     """Namespaces that hold an item are listed alike, for each pattern and depth."""
     mine, theirs = both([change for change in changes if change[2] is not None])
     for options in ({"prefix": pattern}, {"suffix": pattern}):
-        assert mine.list_namespaces(max_depth=depth, **options) == theirs.list_namespaces(
-            max_depth=depth, **options
-        )
+        assert mine.list_namespaces(max_depth=depth, **options) == theirs.list_namespaces(max_depth=depth, **options)
 
 
 @settings(max_examples=60, deadline=None)

@@ -65,10 +65,7 @@ def test_items_look_like_langgraphs() -> None:
     fields: dict[str, Any] = {"value": {"a": 1}, "key": "k", "namespace": ("a", "b")}
     times: dict[str, Any] = {"created_at": NOW, "updated_at": NOW.isoformat()}
     assert Item(**fields, **times).dict() == theirs.Item(**fields, **times).dict()
-    assert (
-        SearchItem(**fields, **times, score=0.5).dict()
-        == theirs.SearchItem(**fields, **times, score=0.5).dict()
-    )
+    assert SearchItem(**fields, **times, score=0.5).dict() == theirs.SearchItem(**fields, **times, score=0.5).dict()
 
 
 @pytest.mark.parametrize(

@@ -361,6 +361,32 @@ def test_reopened_log_holds_the_same_items(tmp_path: Path) -> None:
     assert keys(before) == ["0", "1", "3", "4"]
 
 
+READER = """
+import sys
+from lithograph.eventlog import EventLog
+from lithograph.store import EventLogStore
+with EventLog(sys.argv[1], read_only=True) as log:
+    store = EventLogStore(log)
+    print(store.list_namespaces(), store.search((), limit=1000))
+"""
+
+
+def test_every_process_folds_the_same(tmp_path: Path) -> None:
+    """Processes with other hash seeds fold the log into the same items, in the same order."""
+    with EventLog(tmp_path / "a.lithograph") as log:
+        store = EventLogStore(log)
+        for n in range(40):
+            store.put((str(n % 7), "x"), str(n % 11), {"n": n, "pair": (n, "a")})
+            store.delete((str(n % 5), "x"), str(n % 3))
+    command = [sys.executable, "-c", READER, str(tmp_path / "a.lithograph")]
+    seen = {
+        subprocess.run(command, check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": seed}).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(seen) == 1
+    assert "'n': 39" in seen.pop()
+
+
 WRITER = """
 import sys
 import threading

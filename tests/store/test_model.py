@@ -152,9 +152,7 @@ class LmdbMachine(Machine):
         self.folder.cleanup()
 
 
-QUICK = settings(
-    max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+QUICK = settings(max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize(("machine", "examples"), [(Machine, 150), (LmdbMachine, 40)])
