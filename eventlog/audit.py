@@ -88,9 +88,7 @@ class Audit:
         self._findings += 1
         self._report(Finding(position, what))
         if self._findings >= _ENOUGH:
-            self._report(
-                Finding(None, "there are more findings than are worth listing; the audit stopped here")
-            )
+            self._report(Finding(None, "there are more findings than are worth listing; the audit stopped here"))
             raise _Enough
 
     def _walk(self, table: str) -> Iterator[list[tuple[bytes, bytes]]]:
@@ -184,9 +182,7 @@ class Audit:
         except LithographError as error:
             self._found(None, str(error))
 
-    def _check_record(
-        self, position: int, record: bytes, record_hash: bytes, stream_id: Callable[..., bytes]
-    ) -> None:
+    def _check_record(self, position: int, record: bytes, record_hash: bytes, stream_id: Callable[..., bytes]) -> None:
         self.records += 1
         self.bytes += len(record)
         if len(record) < HEADER_SIZE + SALT_SIZE:
@@ -195,9 +191,7 @@ class Audit:
         header = Header._make(HEADER.unpack_from(record))
         last = self.streams.get(header.stream, Head(0, 0, NO_HASH, 0))
         if header.previous != last.hash:
-            self._found(
-                position, f"the record does not follow the one before it in its stream, at {last.position}"
-            )
+            self._found(position, f"the record does not follow the one before it in its stream, at {last.position}")
         if header.version != last.version + 1:
             self._found(position, f"the record has version {header.version} in a stream at {last.version}")
         self.streams[header.stream] = Head(header.version, position, record_hash, header.scope)
@@ -206,9 +200,7 @@ class Audit:
         self._append = (header.append, header.index)
         self._check_content(position, header, record[HEADER_SIZE:], stream_id)
 
-    def _check_content(
-        self, position: int, header: Header, erasable: bytes, stream_id: Callable[..., bytes]
-    ) -> None:
+    def _check_content(self, position: int, header: Header, erasable: bytes, stream_id: Callable[..., bytes]) -> None:
         if blake3(erasable).digest() != header.digest:
             self._found(position, "the record's content does not match its digest")
             return
@@ -220,9 +212,7 @@ class Audit:
             return
         try:
             body = decode_body(header.kind, header.schema, erasable[SALT_SIZE:])
-            if header.version == 1 and (
-                body.name is None or stream_id(decode_name(body.name)) != header.stream
-            ):
+            if header.version == 1 and (body.name is None or stream_id(decode_name(body.name)) != header.stream):
                 self._found(position, "the stream's first record does not name it")
         except LithographError as error:
             self._found(position, str(error))

@@ -86,9 +86,7 @@ def join_blob(ref: BlobRef, scope_key: bytes | None, records: Iterator[Record]) 
     for record in records:
         event = record.event
         if not isinstance(event, BlobChunk) or event.digest != ref.digest or event.index != len(parts):
-            raise IntegrityError(
-                f"position {record.position} does not hold a piece of the blob it should; run verify"
-            )
+            raise IntegrityError(f"position {record.position} does not hold a piece of the blob it should; run verify")
         parts.append(event.data)
     data = b"".join(parts)
     if len(data) != ref.size or blob_digest(scope_key, data) != ref.digest:

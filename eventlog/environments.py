@@ -17,7 +17,8 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -45,6 +46,7 @@ _META_PAUSE_SECONDS = 0.01
 _MAX_TABLES = 32
 _MAX_READERS = 1024
 _GATE_SECONDS = 60.0
+_GATE_LOOK_SECONDS = 0.0005
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 Table = Any
@@ -100,12 +102,13 @@ class Environment:
             raise
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Return `work(transaction)` on a snapshot; nothing that needs the transaction may leave `work`."""
-        self._environment()
+        """Return `work(transaction)` on a snapshot; nothing that needs the transaction may leave `work`.
+
+        Transactions do not nest: `work` calls neither `read` nor `write`.
+        """
         while True:
             try:
-                with self._gate, self._environment().begin() as transaction:
-                    return work(transaction)
+                return self._read_once(work)
             except lmdb.MapResizedError:
                 self._adopt()
             except lmdb.Error as error:
@@ -120,8 +123,6 @@ class Environment:
         """
         if self.read_only:
             raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
-        # Before the gate, which a thread of the parent may have held when this process was forked.
-        self._environment()
         while True:
             map_size = self._map_size
             try:
@@ -139,9 +140,7 @@ class Environment:
         size = os.stat(self._data_file).st_size
         # The first two pages tell how many there are, so their own presence is looked at first.
         if size < 2 * self._page_size or size < (env.info()["last_pgno"] + 1) * self._page_size:
-            raise CorruptionError(
-                f"{self._data_file} has been cut to {size:,} bytes; restore it from a backup"
-            )
+            raise CorruptionError(f"{self._data_file} has been cut to {size:,} bytes; restore it from a backup")
 
     def last_transaction(self) -> int:
         """Return the id of the last transaction of any process, which readers may not see quite yet."""
@@ -206,10 +205,22 @@ class Environment:
             raise LogClosed("the log is closed; open it again")
         return self._env
 
-    def _write_once(self, work: Callable[[Transaction], T]) -> T:
-        committing = False
+    def _read_once(self, work: Callable[[Transaction], T]) -> T:
+        self._environment()  # a forked child must not wait at its parent's gate
+        thread = threading.get_ident()
         try:
-            with self._gate, self._environment().begin(write=True) as transaction:
+            self._gate.enter(thread)
+            with self._environment().begin() as transaction:
+                return work(transaction)
+        finally:
+            self._gate.leave(thread)
+
+    def _write_once(self, work: Callable[[Transaction], T]) -> T:
+        self._environment()
+        committing, thread = False, threading.get_ident()
+        try:
+            self._gate.enter(thread)
+            with self._environment().begin(write=True) as transaction:
                 result = work(transaction)
                 committing = True
             return result
@@ -219,6 +230,8 @@ class Environment:
             if committing:
                 raise OutcomeUnknown(f"the commit to {self.path} failed: {error}") from error
             raise
+        finally:
+            self._gate.leave(thread)
 
     def _open(self) -> lmdb.Environment:
         if not self.read_only:
@@ -278,9 +291,7 @@ class Environment:
                 try:
                     self._environment().set_mapsize(seen * 2)
                 except lmdb.Error as error:
-                    raise Unavailable(
-                        f"{self.path} is full at {seen:,} bytes and cannot grow: {error}"
-                    ) from error
+                    raise Unavailable(f"{self.path} is full at {seen:,} bytes and cannot grow: {error}") from error
                 self._map_size = seen * 2
 
     def _adopt(self) -> None:
@@ -312,53 +323,44 @@ _DAMAGE = (
 
 
 class _Gate:
-    """Many may be inside at once (`with gate`); one may shut it and be alone (`with gate.exclusive()`)."""
+    """Many may be inside at once, one may shut it and be alone.
+
+    Whoever goes in says so and then looks whether the gate is shut; whoever shuts it does that and then looks who is
+    inside: one of the two always sees the other. There is no lock that an interrupt could leave taken, and whoever
+    goes in goes out in a `finally`, so an interrupt leaves nobody inside.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
-        self._inside = 0
+        self._inside: dict[int, bool] = {}
         self._shut = False
+        self._alone = threading.Lock()
 
-    def __enter__(self) -> None:
-        with self._changed:
-            while self._shut:
-                self._changed.wait()
-            self._inside += 1
+    def enter(self, thread: int) -> None:
+        """Go in, waiting while the gate is shut. A thread goes in once at a time."""
+        self._inside[thread] = True
+        while self._shut:
+            self._inside.pop(thread, None)
+            time.sleep(_GATE_LOOK_SECONDS)
+            self._inside[thread] = True
 
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._inside -= 1
-            if self._shut and not self._inside:
-                self._changed.notify_all()
+    def leave(self, thread: int) -> None:
+        """Go out, if inside."""
+        self._inside.pop(thread, None)
 
-    def exclusive(self) -> _Exclusive:
-        return _Exclusive(self)
-
-    def shut(self) -> None:
-        with self._changed:
-            if not self._changed.wait_for(lambda: not self._shut, _GATE_SECONDS):
-                raise Unavailable("the log's file is being resized by another thread; try again")
-            self._shut = True
-            if not self._changed.wait_for(lambda: not self._inside, _GATE_SECONDS):
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Be alone within the block; raises `Unavailable` when somebody does not come out."""
+        with self._alone:
+            try:
+                self._shut = True
+                deadline = time.monotonic() + _GATE_SECONDS
+                while self._inside:
+                    if time.monotonic() > deadline:
+                        raise Unavailable("the log's file must be resized, but a transaction does not end; try again")
+                    time.sleep(_GATE_LOOK_SECONDS)
+                yield
+            finally:
                 self._shut = False
-                self._changed.notify_all()
-                raise Unavailable("the log's file must be resized, but a transaction does not end; try again")
-
-    def reopen(self) -> None:
-        with self._changed:
-            self._shut = False
-            self._changed.notify_all()
-
-
-class _Exclusive:
-    def __init__(self, gate: _Gate) -> None:
-        self._gate = gate
-
-    def __enter__(self) -> None:
-        self._gate.shut()
-
-    def __exit__(self, *_: object) -> None:
-        self._gate.reopen()
 
 
 def _file_key(path: Path) -> _FileKey | None:

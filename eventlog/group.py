@@ -124,9 +124,7 @@ class GroupCommit:
         for ticket in batch:
             ticket.taken = True
         try:
-            outcomes: Sequence[Outcome | BaseException] = self._engine.commit(
-                [ticket.append for ticket in batch]
-            )
+            outcomes: Sequence[Outcome | BaseException] = self._engine.commit([ticket.append for ticket in batch])
         except OutcomeUnknown as error:
             outcomes = [OutcomeUnknown(*error.args) for _ in batch]
         except Exception as error:  # noqa: BLE001 (nothing was written; each append gets its own error)

@@ -83,14 +83,10 @@ class EventLog:
     ) -> EventLog:
         """Return a log over any engine, which it will close."""
         log = cls.__new__(cls)
-        log._set_up(
-            engine, clock or SystemClock(), require_actor=require_actor, read_only=read_only, path=path
-        )
+        log._set_up(engine, clock or SystemClock(), require_actor=require_actor, read_only=read_only, path=path)
         return log
 
-    def _set_up(
-        self, engine: Engine, clock: Clock, *, require_actor: bool, read_only: bool, path: Path | None
-    ) -> None:
+    def _set_up(self, engine: Engine, clock: Clock, *, require_actor: bool, read_only: bool, path: Path | None) -> None:
         self.engine = engine
         self.clock = clock
         self.checkpoint_ids = CheckpointIds(clock)
@@ -126,9 +122,7 @@ class EventLog:
         self.close()
 
     def __repr__(self) -> str:
-        return (
-            f"EventLog({str(self.path)!r})" if self.path else f"EventLog.over({type(self.engine).__name__})"
-        )
+        return f"EventLog({str(self.path)!r})" if self.path else f"EventLog.over({type(self.engine).__name__})"
 
     # Who acts
 
@@ -290,9 +284,7 @@ class EventLog:
         """Return a large value, checked against its digest."""
         first = self.read(ref.position - 1, 1) if ref.position > 0 else []
         if not first:
-            raise IntegrityError(
-                f"there is no record at position {ref.position} where a blob should begin; run verify"
-            )
+            raise IntegrityError(f"there is no record at position {ref.position} where a blob should begin; run verify")
         header = first[0].header
         pages = self.scan_stream(header.stream, 0, chunk_count(ref.size), page=32)
         records = (record for page in pages for record in page)
@@ -316,7 +308,5 @@ class EventLog:
             raise LogError(f"there is no stream with id {stream_id.hex()} in this log")
         name = records[0].body.name
         if name is None:
-            raise CorruptionError(
-                f"the first record of stream {stream_id.hex()} does not name it; run verify"
-            )
+            raise CorruptionError(f"the first record of stream {stream_id.hex()} does not name it; run verify")
         return decode_name(name)

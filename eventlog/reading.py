@@ -102,9 +102,7 @@ def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
             after += 1
             header = _new(Header, unpack(data))
             if header[4] != stream or header[5] != after:
-                raise LogGap(
-                    f"version {after} of stream {stream.hex()} is not where the index says; run verify"
-                )
+                raise LogGap(f"version {after} of stream {stream.hex()} is not where the index says; run verify")
             if header[1] > FORMAT_VERSION or (link or header[0]) != header[0]:
                 raise _finding(position, position, header)
             link = blake3(data[:HEADER_SIZE]).digest()
@@ -122,16 +120,12 @@ def _finding(position: int, expected: int, header: Header) -> CorruptionError | 
     if position != expected:
         return LogGap(f"position {expected} is missing: the record after it is at {position}; run verify")
     if header.format > FORMAT_VERSION:
-        return NewerFormat(
-            f"the record at position {position} has format {header.format}: upgrade Lithograph"
-        )
+        return NewerFormat(f"the record at position {position} has format {header.format}: upgrade Lithograph")
     return _broken(position)
 
 
 def _changed(position: int) -> IntegrityError:
-    return IntegrityError(
-        f"the content of the record at position {position} does not match its digest; run verify"
-    )
+    return IntegrityError(f"the content of the record at position {position} does not match its digest; run verify")
 
 
 def _broken(position: int) -> IntegrityError:
@@ -140,8 +134,6 @@ def _broken(position: int) -> IntegrityError:
     )
 
 
-def _broken_tail(
-    records: list[Record], links: dict[bytes, bytes], tails: dict[bytes, bytes]
-) -> IntegrityError:
+def _broken_tail(records: list[Record], links: dict[bytes, bytes], tails: dict[bytes, bytes]) -> IntegrityError:
     broken = {stream for stream, link in links.items() if tails.get(stream) != link}
     return _broken(max((record.position for record in records if record.header.stream in broken), default=0))

@@ -48,9 +48,7 @@ class ScopeKeys:
         if key is None:
             key = self._engine.key(number)
             if key is None:
-                raise ScopeErased(
-                    f"scope {number} was erased, or its key is not here: nothing can be added to it"
-                )
+                raise ScopeErased(f"scope {number} was erased, or its key is not here: nothing can be added to it")
             self._remember(number, key)
         return key
 

@@ -10,23 +10,26 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import merkle
 from .audit import Audit, Finding
+from .derived import inspect_rows
 from .engine import Engine, Rows
 from .errors import LithographError
 
 CANNOT_EXCLUDE = (
-    "that the whole log was rewritten, or set back to an earlier state: "
-    "compare this root with a head kept elsewhere"
+    "that the whole log was rewritten, or set back to an earlier state: compare this root with a head kept elsewhere"
 )
 _CHILD = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from lithograph.eventlog.verify import child; child(sys.argv[2])"
 )
 _PROGRESS_EVERY = 4096
+_ENOUGH = 1000
+"""Findings in views that are listed; all of them go when the views are made anew."""
 
 Progress = Callable[[int, int], None]
 
@@ -78,6 +81,8 @@ def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progre
     try:
         audit = Audit(engine, report, progress)
         audit.run()
+        for what in islice(inspect_rows(path), _ENOUGH):
+            report(Finding(None, what))
         return audit
     finally:
         engine.close()
@@ -134,9 +139,7 @@ def _verify_in_child(path: Path, progress: Progress) -> VerifyReport:
 def _death(code: int, reached: int, complaint: str) -> str:
     where = f"after {reached:,} records or more"
     if code < 0:
-        return (
-            f"reading the file killed the reader ({signal.Signals(-code).name}) {where}: it is cut or damaged"
-        )
+        return f"reading the file killed the reader ({signal.Signals(-code).name}) {where}: it is cut or damaged"
     return f"the reader failed {where}: {complaint.splitlines()[-1] if complaint else f'exit code {code}'}"
 
 

@@ -78,9 +78,7 @@ class Writer:
         append = self._prepared(writes, append_id or self._clock.random(16), since)
         outcome = self._submit(append)
         if isinstance(outcome, Conflict):
-            raise _conflict_error(
-                outcome, writes[[s.stream for s in append.streams].index(outcome.stream)].name
-            )
+            raise _conflict_error(outcome, writes[[s.stream for s in append.streams].index(outcome.stream)].name)
         for stream in append.streams:
             self.scopes.settle(stream.stream)
         return outcome

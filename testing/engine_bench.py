@@ -24,9 +24,7 @@ class Bench:
         """Return the id of a stream."""
         return self._id(StreamName("thread", name) if isinstance(name, str) else name)
 
-    def part(
-        self, name: StreamName | str, expected: int, *data: bytes, first: bool | None = None
-    ) -> StreamAppend:
+    def part(self, name: StreamName | str, expected: int, *data: bytes, first: bool | None = None) -> StreamAppend:
         """Return a stream's part of an append; `first` says that the first record has to name the stream."""
         full = encode_name(StreamName("thread", name) if isinstance(name, str) else name)
         named = expected == 0 if first is None else first
@@ -47,9 +45,7 @@ class Bench:
         self._appends += 1
         return Append(append_id or self._appends.to_bytes(16, "big"), parts, since)
 
-    def append(
-        self, *parts: StreamAppend, append_id: bytes | None = None, since: int | None = None
-    ) -> Appended:
+    def append(self, *parts: StreamAppend, append_id: bytes | None = None, since: int | None = None) -> Appended:
         """Append and return where; a conflict fails the test."""
         outcome = self.engine.commit((self.make(*parts, append_id=append_id, since=since),))[0]
         assert isinstance(outcome, Appended), outcome

@@ -96,9 +96,7 @@ class EngineConformance:
         rounds = 26
         for turn in range(rounds):
             for at, name in enumerate(NAMES):
-                bench.append(
-                    bench.part(name, turn * 10, *[b"%d %d" % (at, turn * 10 + n) for n in range(10)])
-                )
+                bench.append(bench.part(name, turn * 10, *[b"%d %d" % (at, turn * 10 + n) for n in range(10)]))
         for at, name in enumerate(NAMES):
             assert bench.data(name) == [b"%d %d" % (at, n) for n in range(rounds * 10)]
         assert len(bench.everything()) == len(NAMES) * rounds * 10
@@ -188,12 +186,10 @@ class EngineConformance:
         bench.append(bench.part("a", 0, b"1"), append_id=b"i" * 16)
         assert bench.refused(bench.part("a", 0, b"1"), append_id=b"j" * 16).actual == 1
         assert bench.refused(bench.part("a", 0, b"1", b"2"), append_id=b"i" * 16).actual == 1
-        assert (
-            bench.refused(bench.part("b", 0, b"0"), bench.part("a", 0, b"1"), append_id=b"i" * 16).actual == 1
-        )
+        assert bench.refused(bench.part("b", 0, b"0"), bench.part("a", 0, b"1"), append_id=b"i" * 16).actual == 1
 
     def test_salts_are_derived(self, bench: Bench) -> None:
-        """A salt comes from scope key, append id and index: a retry would have the same, no two records do."""
+        """A salt comes from scope key, append id and index: a retry has the same, no two records do."""
         bench.append(bench.part("a", 0, b"1"), bench.part("b", 0, b"1"), append_id=b"i" * 16)
         bench.append(bench.part("c", 0, b"1"), append_id=b"j" * 16)
         salts = [record[144:160] for _, record in bench.everything()]
@@ -206,14 +202,10 @@ class EngineConformance:
         limits = bench.engine.limits
         large = bytes(limits.record_bytes)
         many = [b""] * (limits.append_records + 1)
-        heavy = [bytes(limits.record_bytes - 1000)] * (
-            limits.append_bytes // (limits.record_bytes - 1000) + 1
-        )
+        heavy = [bytes(limits.record_bytes - 1000)] * (limits.append_bytes // (limits.record_bytes - 1000) + 1)
         for data in ([large], many, heavy):
             with pytest.raises(LimitExceeded):
-                bench.engine.commit(
-                    [bench.make(bench.part("a", 0, b"1")), bench.make(bench.part("b", 0, *data))]
-                )
+                bench.engine.commit([bench.make(bench.part("a", 0, b"1")), bench.make(bench.part("b", 0, *data))])
         assert bench.engine.log_head().position == 0
 
     def test_stream_named_twice_is_refused(self, bench: Bench) -> None:
@@ -323,9 +315,7 @@ class EngineConformance:
         if not isinstance(bench.engine, Rows):
             pytest.skip("this engine does not show its rows")
         for name in NAMES:
-            bench.append(
-                bench.part(name, 0, b"1", b"2"), bench.part("every", ANY, b"3", first=name == NAMES[0])
-            )
+            bench.append(bench.part(name, 0, b"1", b"2"), bench.part("every", ANY, b"3", first=name == NAMES[0]))
         bench.engine.destroy_key(bench.engine.draw_keys(3)[0])
         findings: list[Finding] = []
         audit = Audit(bench.engine, findings.append, lambda done, total: None)

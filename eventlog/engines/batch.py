@@ -114,9 +114,7 @@ class Batch:
             header = self._header(at - 1)
             if header is None or header.append != append.append_id or header.stream != write.stream:
                 return None
-            heads[write.stream] = Head(
-                header.version, at - 1, record_hash(self._record(at - 1)), header.scope
-            )
+            heads[write.stream] = Head(header.version, at - 1, record_hash(self._record(at - 1)), header.scope)
         return Appended(found, at - 1, heads, True)
 
     def _find(self, append: Append) -> int | None:

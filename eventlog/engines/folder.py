@@ -59,9 +59,7 @@ def _is_log(path: Path) -> bool:
             return True
         others = {entry.name for entry in path.iterdir()} - _OURS
         if others:
-            raise NotALog(
-                f"{path} is a folder with other things in it ({min(others)!r}, …): give the log its own path"
-            )
+            raise NotALog(f"{path} is a folder with other things in it ({min(others)!r}, …): give the log its own path")
         return False
     if not path.exists():
         return False

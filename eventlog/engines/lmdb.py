@@ -58,7 +58,8 @@ class LmdbEngine:
         self.limits = limits or Limits()
         self._random = random
         self._keys: KeyTable | None = None
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._waiting = 0
         has_keys = keys_exist(path)
         self._check_not_emptied(has_keys)
@@ -96,7 +97,7 @@ class LmdbEngine:
                 raise Unavailable(f"nothing was written: {error}") from error
             raise
         if self._waiting:
-            with self._changed:
+            with self._lock:
                 self._changed.notify_all()
         return outcomes
 
@@ -125,7 +126,7 @@ class LmdbEngine:
     def wait(self, after: int, timeout: float) -> int:
         """Wait until the log is longer than `after`, at most `timeout` seconds."""
         deadline = time.monotonic() + timeout
-        with self._changed:
+        with self._lock:
             self._waiting += 1
             try:
                 return self._wait(after, deadline)
@@ -152,7 +153,7 @@ class LmdbEngine:
         self._log.close()
         if self._keys is not None:
             self._keys.environment.close()
-        with self._changed:
+        with self._lock:
             self._changed.notify_all()
 
     def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
@@ -201,9 +202,7 @@ class LmdbEngine:
             raise CorruptionError(f"{self.path} has lost its identity; restore it from a backup")
         identity = rows.unpack_identity(row)
         if identity.format > FORMAT_VERSION:
-            raise NewerFormat(
-                f"{self.path} has format {identity.format}, this version reads {FORMAT_VERSION}: upgrade"
-            )
+            raise NewerFormat(f"{self.path} has format {identity.format}, this version reads {FORMAT_VERSION}: upgrade")
         return identity
 
     def _create(self, transaction: Transaction) -> bytes:
@@ -223,9 +222,7 @@ class LmdbEngine:
         if not present and (self.read_only or position):
             # Scope numbers of lost keys would be given out again, so such a log can only be read.
             if not self.read_only:
-                raise CorruptionError(
-                    f"{self.path / KEYS} is missing: restore it, or open the log with read_only=True"
-                )
+                raise CorruptionError(f"{self.path / KEYS} is missing: restore it, or open the log with read_only=True")
             return
         self._keys = KeyTable(self.path, self._identity.log_id, read_only=self.read_only, random=self._random)
         if not present:
@@ -233,9 +230,7 @@ class LmdbEngine:
 
     # Writing
 
-    def _write(
-        self, transaction: Transaction, appends: Sequence[Append], head: LogHead
-    ) -> list[Appended | Conflict]:
+    def _write(self, transaction: Transaction, appends: Sequence[Append], head: LogHead) -> list[Appended | Conflict]:
         batch = Batch(_View(self, transaction), head)
         outcomes = [batch.admit(append) for append in appends]
         if batch.events:
@@ -252,8 +247,7 @@ class LmdbEngine:
         transaction.cursor(db=self._tables["heads"]).putmulti(heads)
         if added != len(events) or placed != len(events):
             raise CorruptionError(
-                f"{self.path} already holds records after its last position {position}; "
-                "nothing was written; run verify"
+                f"{self.path} already holds records after its last position {position}; nothing was written; run verify"
             )
         row = rows.pack_log_head(batch.log_head, transaction.id())
         transaction.put(rows.LOG_HEAD, row, db=self._tables["meta"])
@@ -271,8 +265,8 @@ class LmdbEngine:
     def _wait(self, after: int, deadline: float) -> int:
         head, seen = 0, -1
         while True:
-            # Reading the head costs a transaction; whether anybody wrote costs a look. A commit shows in the look
-            # before readers see it, so what is remembered is the transaction that was read.
+            # Reading the head costs a transaction; whether anybody wrote costs a look. A commit shows in
+            # the look before readers see it, so what is remembered is the transaction that was read.
             if self._log.last_transaction() != seen:
                 head, seen = self._log.read(lambda t: (self._log_head(t).position, t.id()))
             left = deadline - time.monotonic()

@@ -35,7 +35,10 @@ class MemoryEngine:
         self._order: list[bytes] = []
         self._log_head = LogHead(0, ())
         self._keys: list[bytes | None] = []
-        self._changed = threading.Condition()
+        # Taken as such, never through the condition, whose `__enter__` is Python code: an interrupt in there
+        # would leave it locked for ever.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._closed = False
         self._shown: dict[str, tuple[object, dict[bytes, bytes], list[bytes]]] = {}
 
@@ -47,7 +50,7 @@ class MemoryEngine:
         """Accept or refuse each append, in order."""
         for append in appends:
             check_limits(append, self.limits)
-        with self._changed:
+        with self._lock:
             self._check_open()
             batch = Batch(_View(self._events, self._places, self._heads), self._log_head)
             outcomes = [batch.admit(append) for append in appends]
@@ -73,21 +76,21 @@ class MemoryEngine:
 
     def read(self, after: int, limit: int) -> Page:
         """Return records by position."""
-        with self._changed:
+        with self._lock:
             self._check_open()
             last = min(after + limit, len(self._events))
             return self._page(list(range(after + 1, last + 1)), len(self._events))
 
     def read_stream(self, stream: bytes, after: int, limit: int) -> Page:
         """Return records of a stream by version."""
-        with self._changed:
+        with self._lock:
             self._check_open()
             places = self._places.get(stream, [])
             return self._page(places[after : after + limit], len(places))
 
     def streams(self, after: bytes, limit: int) -> list[tuple[bytes, Head]]:
         """Return streams with their heads in bytewise order."""
-        with self._changed:
+        with self._lock:
             self._check_open()
             start = bisect_right(self._order, after)
             return [(stream, self._heads[stream]) for stream in self._order[start : start + limit]]
@@ -95,7 +98,7 @@ class MemoryEngine:
     def wait(self, after: int, timeout: float) -> int:
         """Wait until the log is longer than `after`, at most `timeout` seconds."""
         deadline = time.monotonic() + timeout
-        with self._changed:
+        with self._lock:
             while self._log_head.position <= after and not self._closed:
                 left = deadline - time.monotonic()
                 if left <= 0 or not self._changed.wait(left):
@@ -106,7 +109,7 @@ class MemoryEngine:
     def draw_keys(self, count: int) -> tuple[int, list[bytes]]:
         """Make new scope keys."""
         keys = [self._random(32) for _ in range(count)]
-        with self._changed:
+        with self._lock:
             self._check_open()
             first = len(self._keys) + 1
             self._keys += keys
@@ -119,13 +122,13 @@ class MemoryEngine:
 
     def destroy_key(self, number: int) -> None:
         """Forget a scope key."""
-        with self._changed:
+        with self._lock:
             self._check_open()
             self._keys[number - 1] = None
 
     def close(self) -> None:
         """Refuse further calls and wake whoever waits."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._changed.notify_all()
 
@@ -155,7 +158,7 @@ class MemoryEngine:
 
     def _table(self, table: str) -> dict[bytes, bytes]:
         pack = rows.NUMBER.pack
-        with self._changed:
+        with self._lock:
             if table == "meta":
                 head = rows.pack_log_head(self._log_head, 0)
                 return {rows.IDENTITY: rows.pack_identity(self._identity), rows.LOG_HEAD: head}

@@ -38,9 +38,7 @@ def unseal(key: bytes, stored: bytes, what: str) -> bytes:
     """Return a row's value; raise `IntegrityError` when its checksum does not match."""
     value = stored[:-_CHECK]
     if len(stored) < _CHECK or blake3(key + value).digest(_CHECK) != stored[-_CHECK:]:
-        raise IntegrityError(
-            f"{what} does not match its checksum: stored bytes were changed; restore a backup"
-        )
+        raise IntegrityError(f"{what} does not match its checksum: stored bytes were changed; restore a backup")
     return value
 
 
@@ -87,10 +85,7 @@ def pack_head(stream: bytes, head: Head) -> bytes:
 def unpack_head(stream: bytes, stored: bytes) -> Head:
     """Return a stream's head from its row."""
     value = stored[: _HEAD.size]
-    if (
-        len(stored) != _HEAD.size + _HEAD_CHECK
-        or blake3(stream + value).digest(_HEAD_CHECK) != stored[_HEAD.size :]
-    ):
+    if len(stored) != _HEAD.size + _HEAD_CHECK or blake3(stream + value).digest(_HEAD_CHECK) != stored[_HEAD.size :]:
         raise IntegrityError(
             f"the head of stream {stream.hex()} does not match its checksum: bytes were changed; run verify"
         )

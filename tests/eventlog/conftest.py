@@ -26,11 +26,7 @@ def put_into(log: EventLog) -> Put:
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EventLog]:
     """A new log on each engine, with a clock that counts."""
     clock = ManualClock()
-    made = (
-        EventLog.in_memory(clock=clock)
-        if request.param == "memory"
-        else EventLog(tmp_path / "log", clock=clock)
-    )
+    made = EventLog.in_memory(clock=clock) if request.param == "memory" else EventLog(tmp_path / "log", clock=clock)
     with made:
         yield made
 

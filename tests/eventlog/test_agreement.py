@@ -58,8 +58,6 @@ def test_engines_agree(commits: list[list[Append]], limit: int) -> None:
             for after in range(0, memory.log_head().position + 1, 2):
                 assert embedded.read(after, limit) == memory.read(after, limit)
                 for stream in STREAMS:
-                    assert embedded.read_stream(stream, after, limit) == memory.read_stream(
-                        stream, after, limit
-                    )
+                    assert embedded.read_stream(stream, after, limit) == memory.read_stream(stream, after, limit)
         finally:
             embedded.close()

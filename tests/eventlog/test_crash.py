@@ -60,9 +60,7 @@ def test_processes_share_a_log(tmp_path: Path) -> None:
 
 
 def _kill_and_reopen(path: Path, acknowledgements: int) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", ACKNOWLEDGED, str(path)], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", ACKNOWLEDGED, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     acknowledged: dict[str, int] = {}
     for _, line in zip(range(acknowledgements), process.stdout, strict=False):

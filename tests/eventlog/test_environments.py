@@ -246,7 +246,7 @@ def test_child_is_told_even_when_the_parent_was_committing(tmp_path: Path) -> No
                 log.read()
 
         engine: Any = log.engine
-        with log._writer._group._lead, engine._log._gate._changed:
+        with log._writer._group._lead, engine._log._gate.exclusive():
             assert in_child(child) == 0
 
 

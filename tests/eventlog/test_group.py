@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 import pytest
-from lithograph.eventlog import EventLog
+from lithograph.eventlog import ANY, EventLog, StreamName
 from lithograph.eventlog import group as group_module
 from lithograph.eventlog.chain import NO_HEAD
 from lithograph.eventlog.engine import Append, Appended, Conflict, Draft, StreamAppend
@@ -44,9 +47,7 @@ class Slow(MemoryEngine):
 def append_to(name: int, *, time_us: int = 1, size: int = 10) -> Append:
     """An append of one record to a stream of its own."""
     draft = Draft(12, 1, time_us, NO_ID, bytes(size))
-    return Append(
-        name.to_bytes(16, "big"), [StreamAppend(name.to_bytes(16, "big"), 0, (draft,), 1, bytes(32))]
-    )
+    return Append(name.to_bytes(16, "big"), [StreamAppend(name.to_bytes(16, "big"), 0, (draft,), 1, bytes(32))])
 
 
 def run_all(engine: Slow, group: GroupCommit, appends: Sequence[Append]) -> list[object]:
@@ -205,3 +206,57 @@ def test_many_threads_on_either_engine(log: EventLog) -> None:
     assert [record.position for record in log.read(0, 1000)] == list(range(1, 8 * 45 + 1))
     assert len(log.streams()) == 8
     assert all(head.version == 45 for _, head in log.streams())
+
+
+def _interrupt_at_random(log: EventLog, seconds: float) -> tuple[int, int]:
+    """Append on this thread while a timer interrupts it; return how often, and how many appends came through."""
+    dice, put = random.Random(1), put_into(log)
+    interrupted = appended = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.00005, 0.004))
+            for _ in range(50):
+                put("main", ANY, b"x")
+                appended += 1
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            _disarm()
+    return interrupted, appended
+
+
+def _disarm() -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@pytest.mark.parametrize("seconds", [0.7, pytest.param(20, marks=pytest.mark.nightly)])
+def test_interrupts_anywhere_hang_nobody(log: EventLog, seconds: float) -> None:
+    """`KeyboardInterrupt` at any instant of an append leaves other threads working and the log intact."""
+    done, stop = [0] * 4, threading.Event()
+    put = put_into(log)
+
+    def work(at: int) -> None:
+        while not stop.is_set():
+            put(f"s{at}", done[at], b"1", b"2")
+            done[at] += 2
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(len(done))]
+    for thread in threads:
+        thread.start()
+    try:
+        interrupted, appended = _interrupt_at_random(log, seconds)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        stop.set()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert interrupted > 10
+    heads = [log.head(log.stream_id(StreamName("thread", f"s{at}"))).version for at in range(len(done))]
+    assert heads == done
+    assert log.head(log.stream_id(StreamName("thread", "main"))).version >= appended
+    assert log.verify().ok

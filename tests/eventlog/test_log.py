@@ -89,15 +89,11 @@ def test_append_is_idempotent(log: EventLog, put: Put) -> None:
 
 def test_name_is_in_the_first_record_only(log: EventLog, put: Put) -> None:
     """A stream's name is stored once, and found again whatever it is."""
-    names = [
-        StreamName("thread", name) for name in ("", b"", "\0", b"\0", "\ud800", "x" * 9000, b"\xff" * 600)
-    ]
+    names = [StreamName("thread", name) for name in ("", b"", "\0", b"\0", "\ud800", "x" * 9000, b"\xff" * 600)]
     for name in names:
         log.append([StreamWrite(name, ANY, [log.stamp(Recorded("t", b""))] * 2)])
         log.append([StreamWrite(name, 2, [log.stamp(Recorded("t", b""))])])
-    assert sorted(map(repr, (log.stream_name(stream) for stream, _ in log.streams()))) == sorted(
-        map(repr, names)
-    )
+    assert sorted(map(repr, (log.stream_name(stream) for stream, _ in log.streams()))) == sorted(map(repr, names))
     assert [body.name is not None for body in bodies(log.read())] == [True, False, False] * len(names)
     with pytest.raises(LimitExceeded, match="name"):
         put("x" * 70_000, 0, b"1")
@@ -182,9 +178,7 @@ def test_application_events_are_in_the_same_chain(log: EventLog) -> None:
 
 def test_new_streams_draw_keys_in_batches(log: EventLog, put: Put) -> None:
     """Each new stream has a scope of its own, and the next scopes are drawn already."""
-    scopes = [
-        put(f"s{at}", 0, b"1").heads[log.stream_id(StreamName("thread", f"s{at}"))].scope for at in range(10)
-    ]
+    scopes = [put(f"s{at}", 0, b"1").heads[log.stream_id(StreamName("thread", f"s{at}"))].scope for at in range(10)]
     assert scopes == list(range(1, 11))
     assert log.engine.key(64) is not None
     assert log.engine.key(65) is None
