@@ -11,7 +11,15 @@ from collections import OrderedDict
 from typing import Any, Final, NamedTuple
 
 from ..eventlog.blobs import lift_blob
-from ..eventlog.errors import LogGap, ScopeErased
+from ..eventlog.errors import (
+    CorruptionError,
+    LogClosed,
+    LogGap,
+    MalformedValue,
+    ScopeErased,
+    UnsupportedTypeError,
+    ViewDamaged,
+)
 from ..eventlog.events import CheckpointCommitted, ResultOp
 from ..eventlog.log import EventLog
 from ..eventlog.serde.format import join_array
@@ -39,6 +47,11 @@ from .values import LogValues
 RUNG_BYTES: Final = 64 * 1024
 _INLINE_BYTES: Final = 128
 _KEPT: Final = 64
+_UNFOLDABLE: Final = (
+    *(CorruptionError, ScopeErased, MalformedValue, UnsupportedTypeError),
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
+)
+"""What folding raises for values that this version, or this process, cannot fold."""
 
 
 class RungRows(NamedTuple):
@@ -70,8 +83,17 @@ class RungBuilder:
     def build(self, stream: bytes, previous: int, version: int) -> RungRows | None:
         """Return the rows of the rung at a version, made from the one at `previous` (0: from the beginning).
 
-        `None` when it cannot be checked against its digests, or its key was destroyed: then there is no rung there.
+        `None` when there can be none: the values cannot be folded, or not checked against their digests, or the key
+        of these was destroyed.
         """
+        try:
+            return self._build(stream, previous, version)
+        except (ViewDamaged, LogClosed):
+            raise
+        except _UNFOLDABLE:
+            return None
+
+    def _build(self, stream: bytes, previous: int, version: int) -> RungRows | None:
         kept = self._kept.pop(stream, None)
         if kept is None or kept.version != previous:
             kept = self._load(stream, previous)
@@ -86,10 +108,7 @@ class RungBuilder:
             for record in page:
                 feed_record(thread, record, self._values, past)
         thread.ladder = {}
-        try:
-            job = _Job(self._log, stream, kept, past, self._values)
-        except ScopeErased:
-            return None
+        job = _Job(self._log, stream, kept, past, self._values)
         rows = job.rows()
         if rows is not None:
             self._kept[stream] = job.kept

@@ -8,7 +8,10 @@ from typing import NamedTuple
 from ..eventlog.clock import id_text
 from ..eventlog.events import CheckpointCommitted, RunEnded, RunStarted, ThreadForked
 from ..eventlog.log import EventLog, Record
+from ..eventlog.streams import decode_name
+from .reader import threads_of
 from .snapshot import created_at
+from .views import ThreadRow
 
 _STREAMS = 1000
 
@@ -37,19 +40,41 @@ def threads(log: EventLog) -> Iterator[ThreadInfo]:
 
     >>> [info.thread_id for info in threads(log)]
 
-    Reads the first record of each stream of the log, and then the last few of each thread as it is reached.
+    A thread that the views know as it stands costs a row; of any other the first record is read, and the last few.
     """
-    for first, stream in sorted(_firsts(log), key=lambda pair: pair[0].position):
-        yield _info(log, stream, first)
+    for _position, stream, known in sorted(_streams(log), key=lambda found: found[0]):
+        yield _known(known) if known is not None else _info(log, stream, log.read_stream(stream, 0, 1)[0])
 
 
-def _firsts(log: EventLog) -> Iterator[tuple[Record, bytes]]:
+def _streams(log: EventLog) -> Iterator[tuple[int, bytes, ThreadRow | None]]:
+    """Yield each thread's stream with the position where it begins, and its row when that is up to date."""
+    views = threads_of(log).views
     after = b""
     while page := log.streams(after, _STREAMS):
         after = page[-1][0]
-        for stream, _head in page:
-            if log.stream_name(stream).kind == "thread":
-                yield log.read_stream(stream, 0, 1)[0], stream
+        rows = views.threads(log, page[0][0], after)
+        for stream, head in page:
+            row = rows.get(stream)
+            if row is not None and row.version == head.version:
+                yield row.first, stream, row
+            elif log.stream_name(stream).kind == "thread":
+                yield log.read_stream(stream, 0, 1)[0].position, stream, None
+
+
+def _known(row: ThreadRow) -> ThreadInfo:
+    name = decode_name(row.name).name
+    assert isinstance(name, str), "threads are named by text"
+    return ThreadInfo(
+        name,
+        row.version,
+        row.status,
+        None if row.checkpoint is None else id_text(row.checkpoint),
+        row.step,
+        row.source,
+        row.planned,
+        created_at(row.created_us),
+        created_at(row.updated_us),
+    )
 
 
 def _info(log: EventLog, stream: bytes, first: Record) -> ThreadInfo:

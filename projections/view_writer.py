@@ -20,14 +20,7 @@ import msgspec
 
 from ..eventlog.derived import LAYOUT, DerivedRows, Stamp, open_rows, writers_lock
 from ..eventlog.errors import LithographError, ViewDamaged
-from ..eventlog.events import (
-    ChannelWritten,
-    CheckpointCommitted,
-    RunEnded,
-    RunStarted,
-    StepRefused,
-    ThreadForked,
-)
+from ..eventlog.events import CheckpointCommitted, RunEnded, RunStarted, ThreadForked
 from ..eventlog.log import EventLog, Record
 from ..eventlog.serde import Serializer
 from ..eventlog.streams import encode_name
@@ -35,7 +28,7 @@ from .reader import threads_of
 from .rung_builder import RUNG_BYTES, RungBuilder
 from .thread import RUNG_COMMITS
 from .values import LogValues
-from .views import ThreadRow, decode_thread, is_current
+from .views import NEVER, ThreadRow, decode_thread, is_current
 
 LULL_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 1.0
@@ -46,9 +39,6 @@ CLOSE_SECONDS: Final = 2.0
 """How long closing a log may take for its views."""
 _IDLE_SECONDS: Final = 1.0
 _PAGE: Final = 1024
-_THREAD_KINDS: Final = frozenset(
-    event.kind for event in (RunStarted, RunEnded, ChannelWritten, CheckpointCommitted, StepRefused, ThreadForked)
-)
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -192,12 +182,13 @@ class _Pass:
         self.transaction = rows.transaction()
         self._new: dict[str, dict[bytes, bytes]] = {"threads": {}, "ids": {}, "rungs": {}, "chunks": {}}
         self._threads: dict[bytes, ThreadRow] = {}
+        self._known: dict[bytes, bool] = {}
         self._builder = RungBuilder(log, self, LogValues(log, None, Serializer()))
 
     def take(self, page: Sequence[Record]) -> None:
         """Take the log's next records, and write what they add."""
         for record in page:
-            if record.header.kind in _THREAD_KINDS:
+            if self._is_thread(record.header.stream):
                 self._take(record)
         new = self._new
         new["threads"] = {stream: _ENCODER.encode(row) for stream, row in self._threads.items()}
@@ -249,6 +240,12 @@ class _Pass:
             assert isinstance(event, ThreadForked)
             row.checkpoint = event.checkpoint
 
+    def _is_thread(self, stream: bytes) -> bool:
+        known = self._known.get(stream)
+        if known is None:
+            known = self._known[stream] = self._log.stream_name(stream).kind == "thread"
+        return known
+
     def _thread(self, record: Record) -> ThreadRow:
         stream = record.header.stream
         row = self._threads.get(stream)
@@ -269,14 +266,16 @@ class _Pass:
         row.checkpoint, row.step, row.source = event.id, event.step, event.source
         row.planned = tuple(task.name for task in event.tasks)
         row.commits += 1
-        if row.commits < RUNG_COMMITS and row.weight < RUNG_BYTES:
+        if row.rung == NEVER or (row.commits < RUNG_COMMITS and row.weight < RUNG_BYTES):
             return
         row.commits = row.weight = 0
         made = self._builder.build(stream, row.rung, row.version)
-        if made is not None:
-            self._new["rungs"].update(made.rungs)
-            self._new["chunks"].update(made.chunks)
-            row.rung = row.version
+        if made is None:
+            row.rung = NEVER
+            return
+        self._new["rungs"].update(made.rungs)
+        self._new["chunks"].update(made.chunks)
+        row.rung = row.version
 
 
 _WRITERS: WeakKeyDictionary[EventLog, ViewWriter] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ from .cells import Values
 from .rungs import Rung, StreamRungs
 
 T = TypeVar("T")
+NEVER: Final = -1
+"""Instead of a rung's version: the thread has none any more. What cannot be folded once is not tried again."""
 
 
 class ThreadRow(msgspec.Struct, array_like=True):
@@ -36,7 +38,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
     """The stream's version, as far as the views go."""
     updated_us: int = 0
     rung: int = 0
-    """The last rung's version; 0 for none."""
+    """The last rung's version; 0 for none yet, `NEVER` when one could not be made."""
     commits: int = 0
     """Root checkpoints since a rung was due."""
     weight: int = 0
@@ -85,14 +87,14 @@ class Views:
         self.distrust()
         return None
 
-    def thread(self, log: EventLog, stream: bytes, version: int) -> ThreadRow | None:
-        """Return what the list of threads says of a stream, when that is as of `version`."""
+    def threads(self, log: EventLog, first: bytes, last: bytes) -> dict[bytes, ThreadRow]:
+        """Return the rows of the threads with stream ids from `first` to `last`; they may be behind the log."""
         rows = self.rows(log)
         if rows is None:
-            return None
-        stored = self.careful(lambda: rows.get("threads", stream), None)
-        row = None if stored is None else self.careful(lambda: decode_thread(stored), None)
-        return row if row is not None and row.version == version else None
+            return {}
+        return self.careful(
+            lambda: {stream: decode_thread(row) for stream, row in rows.range("threads", first, last)}, {}
+        )
 
     def rows(self, log: EventLog) -> DerivedRows | None:
         """Return the rows, when they are of this log and nothing is known to be wrong with them."""

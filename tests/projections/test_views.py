@@ -1,0 +1,443 @@
+"""Views on disk: they say what the log says, only sooner; and nothing is lost with them."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import lmdb
+import pytest
+from lithograph.eventlog import EventLog, ManualClock
+from lithograph.eventlog.derived import TABLES, inspect_rows, open_rows, writers_lock
+from lithograph.eventlog.serde import Serializer
+from lithograph.graph import END, START, StateGraph, add_messages, interrupt
+from lithograph.projections import threads
+from lithograph.projections.reader import threads_of
+from lithograph.projections.values import LogValues
+from lithograph.projections.view_writer import DUE_RECORDS, poke_views, rebuild_views, view_writer_of
+
+
+LONG = "blah " * 400
+"""Makes a turn some KB, so that a rung is due after a dozen of them."""
+
+
+def merged(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    """Add up counts: a reducer of the user's, so outcomes are recorded."""
+    return {key: left.get(key, 0) + right.get(key, 0) for key in {**left, **right}}
+
+
+class State(TypedDict, total=False):
+    messages: Annotated[list[Any], add_messages]
+    lines: Annotated[list[str], operator.add]
+    counts: Annotated[dict[str, int], merged]
+    table: Annotated[dict[str, Any], operator.or_]
+    marks: Annotated[set[str], operator.or_]
+    note: str
+    big: bytes
+
+
+def answer(state: State) -> dict[str, Any]:
+    """Answer the last message; ask now and then, say something large now and then."""
+    turn = len(state.get("lines", ()))
+    if state.get("note") == "ask":
+        interrupt("sure?")
+    update: dict[str, Any] = {
+        "messages": [{"role": "ai", "content": f"answer {turn} {LONG}"}],
+        "lines": [f"line {turn}"],
+        "counts": {"turns": 1, f"kind {turn % 3}": turn},
+        "table": {f"row {turn % 7}": [turn, {"of": turn % 5}]},
+        "marks": {f"mark {turn % 4}"},
+    }
+    if turn % 40 == 7:
+        update["big"] = bytes([turn % 256]) * 70_000
+    return update
+
+
+def graph_over(log: EventLog) -> Any:
+    """Return a small chat over a log."""
+    builder = StateGraph(State)
+    builder.add_node("answer", answer)
+    builder.add_node("rest", lambda state: {})
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", "rest")
+    builder.add_edge("rest", END)
+    return builder.compile(checkpointer=log)
+
+
+def config_of(thread: str, checkpoint: str | None = None) -> dict[str, Any]:
+    """Return the config of a thread, or of one of its checkpoints."""
+    extra = {} if checkpoint is None else {"checkpoint_id": checkpoint, "checkpoint_ns": ""}
+    return {"configurable": {"thread_id": thread, **extra}}
+
+
+def talk(graph: Any, thread: str, turns: int, *, durability: str = "async") -> None:
+    """Say something, several times."""
+    for turn in range(turns):
+        said = {"messages": [("user", f"question {turn} {LONG}")], "note": f"{turn}"}
+        graph.invoke(said, config_of(thread), durability=durability)
+
+
+def live_a_little(log: EventLog, turns: int, *, seed: int = 1) -> None:
+    """Do what users do: chat, ask, go back, branch, fork, copy; on several threads in turn."""
+    dice = random.Random(seed)
+    graph = graph_over(log)
+    names = ["one", "two"]
+    for turn in range(turns):
+        thread = dice.choice(names)
+        talk(graph, thread, 1, durability=dice.choice(["sync", "async", "exit"]))
+        past = [snapshot.config for snapshot in graph.get_state_history(config_of(thread), limit=40)]
+        what = dice.randrange(10)
+        if what == 0:
+            graph.update_state(dice.choice(past), {"lines": ["edited"], "note": "edited"}, as_node="rest")
+        elif what == 1:
+            graph.invoke({"messages": [("user", "elsewhere")]}, dice.choice(past))
+        elif what == 2:
+            graph.invoke({"note": "ask"}, config_of(thread))
+        elif what == 3 and len(names) < 5:
+            names.append(f"fork {seed} {turn}")
+            log.fork(dice.choice(past), names[-1])
+
+
+def everything(log: EventLog, *, thread: str | None = None) -> list[Any]:
+    """Return all that can be read of a log's threads, without a graph's help or any cache of another reader."""
+    graph = graph_over(log)
+    seen: list[Any] = []
+    for info in threads(log):
+        if thread in (None, info.thread_id):
+            seen.append(info)
+            seen.append(plain(graph.get_state(config_of(info.thread_id))))
+            seen += [plain(snapshot) for snapshot in graph.get_state_history(config_of(info.thread_id))]
+    return seen
+
+
+def plain(snapshot: Any) -> Any:
+    """Return a snapshot in a form that is compared by value and type."""
+    return repr((sorted(snapshot.values.items()), *snapshot[1:]))
+
+
+def without_views(path: Path, to: Path) -> Path:
+    """Return a copy of a log that has no views."""
+    shutil.rmtree(to, ignore_errors=True)
+    for folder in ("log", "keys"):
+        (to / folder).mkdir(parents=True)
+        shutil.copyfile(path / folder / "data.mdb", to / folder / "data.mdb")
+    return to
+
+
+def rows_of(path: Path) -> dict[str, list[tuple[bytes, bytes]]]:
+    """Return every row of a log's views."""
+    with lmdb.open(str(path / "views"), max_dbs=16, readonly=True, lock=False) as environment:
+        handles = {name: environment.open_db(name.encode(), create=False) for name in TABLES}
+        with environment.begin() as transaction:
+            return {name: list(transaction.cursor(db=handle)) for name, handle in handles.items()}
+
+
+def in_child(code: str, *arguments: str, hash_seed: str = "0") -> str:
+    """Return what a fresh process prints."""
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+REBUILD = """
+import sys
+from lithograph.eventlog import EventLog
+from lithograph.projections.view_writer import rebuild_views
+with EventLog(sys.argv[1]) as log:
+    print(rebuild_views(log))
+"""
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log with some life in it, whose views were written in many passes."""
+    path = tmp_path_factory.mktemp("lived") / "log"
+    with EventLog(path) as log:
+        for seed in range(4):
+            live_a_little(log, 10, seed=seed)
+            assert view_writer_of(log).catch_up(all=True)
+    return path
+
+
+@pytest.fixture
+def copy(lived: Path, tmp_path: Path) -> Iterator[Path]:
+    """A copy of that log, with its views."""
+    path = without_views(lived, tmp_path / "copy")
+    (path / "views").mkdir()
+    shutil.copyfile(lived / "views" / "data.mdb", path / "views" / "data.mdb")
+    yield path
+
+
+def check_rebuild(path: Path, at: Path) -> None:
+    """Compare views with those that another process, with other hashes, makes of the same log at once."""
+    other = without_views(path, at)
+    assert in_child(REBUILD, str(other), hash_seed="4711") == "True"
+    mine, theirs = rows_of(path), rows_of(other)
+    assert len(mine["rungs"]) > 4
+    for table in TABLES:
+        assert mine[table] == theirs[table], table
+
+
+def test_views_made_again_are_the_same(lived: Path, tmp_path: Path) -> None:
+    """Law L1: views rebuilt at once by another process hold the rows that many passes wrote."""
+    check_rebuild(lived, tmp_path / "again")
+
+
+def test_reading_with_views_is_reading_without(lived: Path, tmp_path: Path) -> None:
+    """Every snapshot, history and list of threads is the same with views and without."""
+    with EventLog(lived, read_only=True) as log, EventLog(without_views(lived, tmp_path / "bare")) as bare:
+        assert threads_of(log).views.rows(log) is not None
+        seen = everything(log)
+        assert seen == everything(bare)
+        assert threads_of(log).views.rows(log) is not None, "reading found something wrong with them"
+    assert not (tmp_path / "bare" / "views").exists(), "a read wrote a view"
+
+
+def test_a_checkpoint_is_found_by_its_id(lived: Path, tmp_path: Path) -> None:
+    """A cold reader finds any checkpoint by id, and what it finds is what a fold finds."""
+    with EventLog(lived) as log, EventLog(without_views(lived, tmp_path / "bare")) as bare:
+        ids = [s.config for s in graph_over(log).get_state_history(config_of("one"))]
+        for config in ids[:: len(ids) // 9]:
+            threads_of(log).__init__()
+            found, expected = graph_over(log).get_state(config), graph_over(bare).get_state(config)
+            assert plain(found) == plain(expected)
+
+
+def test_a_rung_is_where_a_cold_reader_begins(tmp_path: Path) -> None:
+    """A cold read of a long thread reads the records since the last rung, and not the thread."""
+    with EventLog(tmp_path / "log") as log:
+        talk(graph_over(log), "one", 60)
+    with EventLog(tmp_path / "log") as log:
+        reads: list[int] = []
+        scan = log.engine.read_stream
+        log.engine.read_stream = lambda *asked: reads.append(len(scan(*asked).records)) or scan(*asked)
+        values = graph_over(log).get_state(config_of("one")).values
+        assert len(values["messages"]) == 120
+        assert sum(reads) < log.log_head().position / 2
+
+
+@pytest.mark.parametrize("table", ["threads", "ids", "rungs", "chunks"])
+def test_a_flipped_byte_is_never_returned(copy: Path, lived: Path, table: str) -> None:
+    """A flipped byte in any row of a view is found, reads give what the log says, and the view is made anew."""
+    with EventLog(lived, read_only=True) as log:
+        expected = everything(log)
+    dice = random.Random(table)
+    for _ in range(4):
+        flip(copy, table, dice)
+    assert list(inspect_rows(copy)), "the damage is a finding"
+    with EventLog(copy) as log:
+        assert [finding for finding in log.verify().findings if "view" in finding.what]
+        assert everything(log) == expected
+        assert rebuild_views(log)
+        assert log.verify().ok
+        assert everything(log) == expected
+    assert rows_of(copy) == rows_of(lived)
+
+
+def flip(path: Path, table: str, dice: random.Random) -> None:
+    """Flip a byte of a row's value."""
+    with lmdb.open(str(path / "views"), max_dbs=16) as environment:
+        handle = environment.open_db(table.encode(), create=False)
+        with environment.begin(write=True) as transaction:
+            key, value = dice.choice(list(transaction.cursor(db=handle)))
+            changed = bytearray(value)
+            changed[dice.randrange(len(changed))] ^= dice.randrange(1, 256)
+            transaction.put(key, bytes(changed), db=handle)
+
+
+def test_a_value_that_the_log_does_not_vouch_for_is_not_returned(copy: Path, lived: Path) -> None:
+    """A chunk that was exchanged, checksum and all, does not have the digest that its commit recorded."""
+    rows = open_rows(copy, read_only=False)
+    assert rows is not None
+    stamp = rows.stamp()
+    assert stamp is not None
+    chunks = rows.range("chunks", b"", b"\xff" * 40)
+    rows.write({"chunks": {key: data[:-1] + bytes([data[-1] ^ 1]) for key, data in chunks}}, stamp)
+    rows.close()
+    assert not list(inspect_rows(copy)), "the checksums are right"
+    with EventLog(lived, read_only=True) as log, EventLog(copy) as changed:
+        assert everything(changed) == everything(log)
+        assert threads_of(changed).views.distrusted
+        talk(graph_over(changed), "one", 1)
+        assert view_writer_of(changed).catch_up(), "the next pass makes them anew"
+        assert not threads_of(changed).views.distrusted
+
+
+def test_views_of_another_log_are_not_used(copy: Path, tmp_path: Path) -> None:
+    """Views that were copied beside another log say nothing about it, and are replaced."""
+    other = tmp_path / "other"
+    with EventLog(other) as log:
+        talk(graph_over(log), "one", 20)
+        expected = everything(log)
+    shutil.rmtree(other / "views")
+    shutil.copytree(copy / "views", other / "views")
+    with EventLog(other) as log:
+        assert threads_of(log).views.rows(log) is None
+        assert everything(log) == expected
+        assert view_writer_of(log).catch_up(all=True)
+        assert everything(log) == expected
+        assert threads_of(log).views.rows(log) is not None
+
+
+def test_views_that_are_ahead_of_the_log_are_not_used(tmp_path: Path) -> None:
+    """A log that was set back to an earlier state does not believe views from its future."""
+    path = tmp_path / "log"
+    with EventLog(path) as log:
+        talk(graph_over(log), "one", 20)
+    early = without_views(path, tmp_path / "early")
+    with EventLog(path) as log:
+        talk(graph_over(log), "one", 40)
+    shutil.copytree(path / "views", early / "views")
+    with EventLog(early) as log:
+        assert threads_of(log).views.rows(log) is None
+        assert len(graph_over(log).get_state(config_of("one")).values["lines"]) == 20
+
+
+def test_the_views_file_may_be_anything(copy: Path, lived: Path) -> None:
+    """Views that are no database, or cut short, cost time and nothing else, and are replaced."""
+    with EventLog(lived, read_only=True) as log:
+        expected = everything(log)
+    data = copy / "views" / "data.mdb"
+    for content in (b"", b"nonsense" * 2000, data.read_bytes()[:20_000]):
+        (copy / "views" / "lock.mdb").unlink(missing_ok=True)
+        data.write_bytes(content)
+        with EventLog(copy) as log:
+            assert everything(log) == expected
+            assert view_writer_of(log).catch_up(all=True)
+        assert rows_of(copy) == rows_of(lived)
+
+
+def test_a_read_only_log_reads_views_and_writes_none(lived: Path, tmp_path: Path) -> None:
+    """A log opened read-only uses the views that are there, and makes none."""
+    bare = without_views(lived, tmp_path / "bare")
+    with EventLog(bare, read_only=True) as log, EventLog(lived, read_only=True) as with_views:
+        poke_views(log)
+        assert not rebuild_views(log)
+        assert everything(log) == everything(with_views)
+    assert not (bare / "views").exists()
+
+
+def test_one_process_writes(tmp_path: Path) -> None:
+    """Who does not get the lock leaves the views to who holds it, at once."""
+    path = tmp_path / "log"
+    with EventLog(path) as log:
+        talk(graph_over(log), "one", 40)
+        with writers_lock(path) as held:
+            assert held
+            assert not view_writer_of(log).catch_up(all=True)
+            assert in_child(REBUILD, str(path)) == "False"
+        assert view_writer_of(log).catch_up(all=True)
+
+
+TALK = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import test_views as tests
+with tests.EventLog(sys.argv[1]) as log:
+    for _ in range(4):
+        tests.talk(tests.graph_over(log), sys.argv[3], 8)
+        tests.view_writer_of(log).catch_up(all=True)
+"""
+
+
+def test_two_processes_leave_one_truth(tmp_path: Path) -> None:
+    """Two processes that append and write views by turns leave the rows that one would have."""
+    path = tmp_path / "log"
+    with EventLog(path):
+        commands = [[sys.executable, "-c", TALK, str(path), str(Path(__file__).parent), name] for name in ("a", "b")]
+        running = [subprocess.Popen(command) for command in commands]
+        assert [process.wait(60) for process in running] == [0, 0]
+    with EventLog(path) as log:
+        assert view_writer_of(log).catch_up(all=True)
+        assert [len(graph_over(log).get_state(config_of(t)).values["lines"]) for t in ("a", "b")] == [32, 32]
+    other = without_views(path, tmp_path / "again")
+    assert in_child(REBUILD, str(other)) == "True"
+    assert rows_of(path) == rows_of(other)
+
+
+KILLED = TALK.replace(".catch_up(all=True)", '.catch_up(all=True); print("seen", flush=True)')
+
+
+@pytest.mark.crash
+def test_a_kill_leaves_older_views(tmp_path: Path) -> None:
+    """A process that is killed between an append and its views leaves a log that reads right, and views that catch up."""
+    path = tmp_path / "log"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(path), str(Path(__file__).parent), "a"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(2):
+            process.stdout.readline()
+        process.kill()
+    with EventLog(path) as log:
+        lines = graph_over(log).get_state(config_of("a")).values["lines"]
+        assert len(lines) >= 16
+        assert view_writer_of(log).catch_up(all=True)
+    check = without_views(path, tmp_path / "again")
+    assert in_child(REBUILD, str(check)) == "True"
+    assert rows_of(path) == rows_of(check)
+
+
+def test_views_come_without_being_asked_for(tmp_path: Path) -> None:
+    """A log that was written to has views when it is closed; one with little in it has none."""
+    with EventLog(tmp_path / "long") as log:
+        talk(graph_over(log), "one", DUE_RECORDS)
+    assert rows_of(tmp_path / "long")["rungs"]
+    with EventLog(tmp_path / "short") as log:
+        talk(graph_over(log), "one", 2)
+    assert not (tmp_path / "short" / "views").exists()
+
+
+def test_a_destroyed_key_leaves_rungs_unused(tmp_path: Path) -> None:
+    """Without the key of its digests nothing in a rung can be checked, so it is not used."""
+    with EventLog(tmp_path / "log", clock=ManualClock()) as log:
+        graph = graph_over(log)
+        talk(graph, "one", 40)
+        assert view_writer_of(log).catch_up(all=True)
+        stream = next(stream for stream, _ in log.streams() if log.stream_name(stream).kind == "thread")
+        scope = log.head(stream).scope
+    with EventLog(tmp_path / "log") as log:
+        log.engine.destroy_key(scope)
+        assert graph_over(log).get_state(config_of("one")).metadata["step"] == 40 * 4 - 2
+        assert threads_of(log).views.rungs(log, stream, LogValues(log, None, Serializer())).versions
+        assert not threads_of(log).views.distrusted
+
+
+def test_a_rung_costs_what_is_new(tmp_path: Path) -> None:
+    """The bytes of all views grow with the thread, and not with its square."""
+    sizes: dict[int, int] = {}
+    for turns in (100, 200):
+        path = tmp_path / f"{turns}"
+        with EventLog(path) as log:
+            talk(graph_over(log), "one", turns)
+            view_writer_of(log).catch_up(all=True)
+        rows = rows_of(path)
+        sizes[turns] = sum(len(data) for table in ("rungs", "chunks") for _, data in rows[table])
+    assert sizes[200] <= 2.2 * sizes[100], json.dumps(sizes)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(12))
+def test_views_of_longer_lives(tmp_path: Path, seed: int) -> None:
+    """Law L1 and equal reads, over longer lives with passes at random moments."""
+    path = tmp_path / "log"
+    dice = random.Random(seed)
+    for life in range(4):
+        with EventLog(path) as log:
+            for part in range(dice.randrange(1, 6)):
+                live_a_little(log, dice.randrange(1, 40), seed=seed * 1000 + life * 10 + part)
+                if dice.random() < 0.6:
+                    view_writer_of(log).catch_up(all=True)
+            assert view_writer_of(log).catch_up(all=True)
+    check_rebuild(path, tmp_path / "again")
+    with EventLog(path) as log, EventLog(without_views(path, tmp_path / "bare")) as bare:
+        assert everything(log) == everything(bare)
