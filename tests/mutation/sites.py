@@ -118,7 +118,7 @@ def _changes(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | ast.st
 
 
 def _inner(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Walk a statement, without annotations, messages of errors, and assertions: they decide nothing."""
+    """Walk a statement, without what decides nothing: annotations, messages, assertions, strictness of zips."""
     if isinstance(statement, (ast.Assert, ast.Raise, ast.Import, ast.ImportFrom)):
         return
     stack: list[ast.AST] = [statement]
@@ -126,7 +126,7 @@ def _inner(statement: ast.stmt) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         for name, value in ast.iter_fields(node):
-            if name == "annotation":
+            if name in ("annotation", "returns"):
                 continue
             children = value if isinstance(value, list) else [value]
             stack += [
@@ -134,6 +134,7 @@ def _inner(statement: ast.stmt) -> Iterator[ast.AST]:
                 for child in children
                 if isinstance(child, ast.AST)
                 and not isinstance(child, (ast.Assert, ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom))
+                and not (isinstance(child, ast.keyword) and child.arg == "strict")
             ]
 
 

@@ -25,9 +25,7 @@ def test_every_mutant_is_a_change_that_parses() -> None:
     assert SOURCE not in texts
     for text in texts:
         ast.parse(text)
-    assert {"comparison", "and/or", "dropped call", "order", "operator", "constant"} <= {
-        m.kind for m in found
-    }
+    assert {"comparison", "and/or", "dropped call", "order", "operator", "constant"} <= {m.kind for m in found}
 
 
 def test_a_seed_draws_the_same_mutants_again() -> None:
