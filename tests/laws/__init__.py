@@ -1,0 +1,1 @@
+"""The laws as property tests: random graphs, random scripts, both engines."""
