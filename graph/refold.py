@@ -135,7 +135,7 @@ class Refold:
         for writes in steps.values():
             if base is not None:
                 cells = self._commands(writes, base, cells)
-            finished = self._finished_of(writes, base, inputs)
+            finished = self._finished_of(writes, base, inputs or None)
             cells = self._closed(base, finished, cells, commit.id) if finished else cells
         return cells
 
@@ -153,7 +153,7 @@ class Refold:
     ) -> list[Finished]:
         """Return the tasks of a closed step: those whose writes it applied, and those that it gave up."""
         planned = {} if base is None else {task.id: task for task in base.tasks}
-        inputs = {} if base is None else base.inputs
+        inputs: Inputs = {} if base is None else base.inputs
         by_task: dict[tuple[bytes, Any], Finished] = {}
         for event in events:
             if event.checkpoint == NO_ID and event.node == INPUT:
@@ -177,7 +177,8 @@ class Refold:
     ) -> list[Finished]:
         """Return the tasks of an open step that ran to their end."""
         planned = {} if base is None else {task.id: task for task in base.tasks}
-        inputs = inputs or ({} if base is None else base.inputs)
+        if inputs is None:
+            inputs = base.inputs if base is not None else {}
         done = {task for task, status in statuses(writes, self._values).items() if status.finished}
         by_task: dict[bytes, Finished] = {}
         for event in writes.values():
@@ -273,8 +274,9 @@ class Refold:
     def _drift(self, checkpoint: bytes, channel: str) -> ReducerDrift:
         id_ = id_text(checkpoint)
         return ReducerDrift(
-            f"At checkpoint {id_} of thread {self._thread.id!r} this graph's reducer makes another value of the channel "
-            f"{channel!r} than the one recorded. What is recorded stays; compare the reducer with the one of then.",
+            f"At checkpoint {id_} of thread {self._thread.id!r} this graph's reducer makes another value of the "
+            f"channel {channel!r} than the one recorded. What is recorded stays; compare the reducer with the one "
+            "of then.",
             checkpoint=id_,
             channel=channel,
         )

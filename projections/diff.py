@@ -75,9 +75,7 @@ def compare(old: Any, new: Any, serializer: Serializer, path: tuple[Any, ...] = 
         return
     parts = _parts(old, new, serializer)
     changes = [
-        change
-        for step, before, after in parts or ()
-        for change in compare(before, after, serializer, (*path, step))
+        change for step, before, after in parts or () for change in compare(before, after, serializer, (*path, step))
     ]
     # Containers of the same parts may still differ, in order: then the whole is what changed.
     yield from changes or [Change(path, CHANGED, old, new)]
@@ -90,20 +88,18 @@ def _parts(old: Any, new: Any, serializer: Serializer) -> list[tuple[Any, Any, A
     if type(old) is dict:
         return _entries(old, new, serializer)
     if type(old) in (list, tuple):
-        return _elements(list(old), list(new), serializer)
+        return _elements([*cast("list[Any]", old)], [*cast("list[Any]", new)], serializer)
     if type(old) in (set, frozenset):
         return _members(old, new, serializer)
     if isinstance(old, Opaque):
         return _opaque_parts(old, new, serializer)
     if is_dataclass(old):
-        names = [field.name for field in fields(old)]
+        names = [field.name for field in fields(cast("Any", old))]
         return [(name, getattr(old, name, MISSING), getattr(new, name, MISSING)) for name in names]
     return None
 
 
-def _entries(
-    old: dict[Any, Any], new: dict[Any, Any], serializer: Serializer
-) -> list[tuple[Any, Any, Any]]:
+def _entries(old: dict[Any, Any], new: dict[Any, Any], serializer: Serializer) -> list[tuple[Any, Any, Any]]:
     before = {serializer.encode(key): (key, value) for key, value in old.items()}
     after = {serializer.encode(key): (key, value) for key, value in new.items()}
     gone = (MISSING, MISSING)
@@ -119,9 +115,7 @@ def _elements(old: list[Any], new: list[Any], serializer: Serializer) -> list[tu
     longer = max(len(gone), len(come))
     gone += [MISSING] * (longer - len(gone))
     come += [MISSING] * (longer - len(come))
-    return [
-        (prefix + index, before, after) for index, (before, after) in enumerate(zip(gone, come, strict=True))
-    ]
+    return [(prefix + index, before, after) for index, (before, after) in enumerate(zip(gone, come, strict=True))]
 
 
 def _members(old: Any, new: Any, serializer: Serializer) -> list[tuple[Any, Any, Any]]:
@@ -132,13 +126,14 @@ def _members(old: Any, new: Any, serializer: Serializer) -> list[tuple[Any, Any,
 
 
 def _opaque_parts(old: Opaque, new: Opaque, serializer: Serializer) -> list[tuple[Any, Any, Any]] | None:
-    if old.name != new.name or not isinstance(old.fields, dict) or not isinstance(new.fields, dict):
+    before, after = old.fields, new.fields
+    if old.name != new.name or type(before) is not dict or type(after) is not dict:
         return None
-    return _entries(old.fields, new.fields, serializer)
+    return _entries(cast("dict[Any, Any]", before), cast("dict[Any, Any]", after), serializer)
 
 
 def _channels(values: Any) -> dict[str, Any]:
-    return values if type(values) is dict else {ROOT: values}
+    return cast("dict[str, Any]", values) if type(values) is dict else {ROOT: values}
 
 
 def _kind(old: Any, new: Any) -> str:

@@ -50,7 +50,7 @@ class FallbackSerializer(Serializer):
     def decode(self, data: bytes) -> Any:
         """Return the value that was encoded, loaded by the serde when it is marked so."""
         value = super().decode(data)
-        return self.serde.loads_typed(tuple(value)) if type(value) is Marked else value
+        return self.serde.loads_typed((value.tag, value.data)) if type(value) is Marked else value
 
     def encode_elements(self, value: list[Any]) -> list[bytes]:
         """Return the stored form of each element, each on its own where the whole is refused."""

@@ -87,9 +87,7 @@ def checkpoint_from(state: CheckpointState) -> Checkpoint:
     whole: dict[str, Any] = {
         **cells[REST].get(),
         "id": id_text(state.id),
-        "channel_values": {
-            name: cell.get() for name, cell in cells.items() if not name.startswith(FOREIGN)
-        },
+        "channel_values": {name: cell.get() for name, cell in cells.items() if not name.startswith(FOREIGN)},
         "channel_versions": cells[VERSIONS].get(),
         "versions_seen": {node: dict(seen) for node, seen in cells[SEEN].get().items()},
     }
@@ -107,8 +105,9 @@ def writes_event(
 def run_metadata(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return a checkpoint's metadata with the scalars of the run's config that are not in it yet."""
     merged = {key: _without_nul(value) for key, value in metadata.items()}
-    for source in (config.get("metadata") or {}, config.get("configurable") or {}):
-        for key, value in source.items():
+    for part in ("metadata", "configurable"):
+        given = cast("Mapping[str, Any]", config.get(part) or {})
+        for key, value in given.items():
             if key in merged or key in _NO_PLACE or key.startswith("__"):
                 continue
             if isinstance(value, str | int | float | bool):
