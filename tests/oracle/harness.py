@@ -112,6 +112,11 @@ class Script:
         self._notes: list[str] = []
         self._lock = threading.Lock()
 
+    @property
+    def threads(self) -> list[Any]:
+        """The threads that were run so far, those of graphs without persistence left out."""
+        return list(self._threads) if self._persistent else []
+
     def compile(self, builder: Any, *, persist: bool = True, **options: Any) -> Any:
         """Compile `builder` over the scenario's threads and make it the current graph."""
         self._builder, self._options, self._persistent = builder, options, persist
@@ -135,9 +140,7 @@ class Script:
         config, options = self._prepare(options)
         return self._perform("invoke", lambda: self.graph.invoke(value, config, **options), error, config)
 
-    def stream(
-        self, value: Any, modes: str | Sequence[str], *, error: str | None = None, **options: Any
-    ) -> Any:
+    def stream(self, value: Any, modes: str | Sequence[str], *, error: str | None = None, **options: Any) -> Any:
         """`graph.stream` to its end; chunks that came before an error are compared too."""
         config, options = self._prepare(options)
         chunks: list[dict[str, Any]] = []
@@ -164,20 +167,14 @@ class Script:
     ) -> Any:
         """`graph.update_state`, then the live state."""
         config = self.config(thread, at)
-        return self._perform(
-            "update_state", lambda: self.graph.update_state(config, values, **options), error, config
-        )
+        return self._perform("update_state", lambda: self.graph.update_state(config, values, **options), error, config)
 
     def bulk(self, steps: Any, *, thread: Any = "1", at: Any = None, error: str | None = None) -> Any:
         """`graph.bulk_update_state`, then the live state."""
         config = self.config(thread, at)
-        return self._perform(
-            "bulk_update", lambda: self.graph.bulk_update_state(config, steps), error, config
-        )
+        return self._perform("bulk_update", lambda: self.graph.bulk_update_state(config, steps), error, config)
 
-    def config(
-        self, thread: Any = "1", at: Any = None, extra: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def config(self, thread: Any = "1", at: Any = None, extra: dict[str, Any] | None = None) -> dict[str, Any]:
         """The config of a thread, or of one of its checkpoints when `at` is a snapshot's config."""
         extra = extra or {}
         place_of = {} if thread is None else {"thread_id": thread}
@@ -232,7 +229,7 @@ class Script:
             return
         self._home.reopen()
         self.compile(self._builder, **self._options)
-        for thread in list(self._threads):
+        for thread in self.threads:
             self.state(thread=thread)
             for snapshot in self.history(thread=thread) if past else ():
                 self.state(thread=thread, at=snapshot.config)
@@ -247,7 +244,8 @@ def _is_users(raised: BaseException) -> bool:
 
 
 @contextmanager
-def _opened(api: Api, path: Path | None) -> Iterator[MemoryPlace | LogPlace]:
+def opened(api: Api, path: Path | None) -> Iterator[MemoryPlace | LogPlace]:
+    """A place for the threads of one scenario, closed at the end."""
     home = place(api, path)
     try:
         yield home
@@ -257,7 +255,7 @@ def _opened(api: Api, path: Path | None) -> Iterator[MemoryPlace | LogPlace]:
 
 def perform(api: Api, case: Scenario, face: Face, path: Path | None = None) -> list[Entry]:
     """Run `case` on `api` through `face`; the trace of both passes."""
-    with _opened(api, path if face.on_disk else None) as home:
+    with opened(api, path if face.on_disk else None) as home:
         script = Script(api, home, face)
         case.run(api, script)
         script.reread(past=case.past)
@@ -266,9 +264,7 @@ def perform(api: Api, case: Scenario, face: Face, path: Path | None = None) -> l
 
 def render(trace: Sequence[Entry]) -> list[str]:
     """A trace as lines of text, ids numbered; equal traces give equal lines."""
-    numbered = normal.number(
-        [[entry.label, list(entry.kinds), entry.outcome, entry.notes] for entry in trace]
-    )
+    numbered = normal.number([[entry.label, list(entry.kinds), entry.outcome, entry.notes] for entry in trace])
     lines: list[str] = []
     for index, (label, kinds, outcome, notes) in enumerate(numbered):
         lines.append(f"== {index}: {label} {' '.join(kinds)}")

@@ -34,9 +34,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseException):
         return {"error": repr(value)}
     if isinstance(value, Mapping):
-        return {
-            _key(key): _asked(item) if key == "__interrupt__" else plain(item) for key, item in value.items()
-        }
+        return {_key(key): _asked(item) if key == "__interrupt__" else plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [type(value).__name__, *(plain(item) for item in value)]
     if isinstance(value, (set, frozenset)):
@@ -87,9 +85,7 @@ def _task(value: Any) -> dict[str, Any]:
     fields = {name: plain(getattr(value, name)) for name in _TASK}
     # An error is the exception itself while its run is live, and text once it was stored: compare the text.
     error = value.error
-    fields["error"] = (
-        None if error is None else repr(error) if isinstance(error, BaseException) else str(error)
-    )
+    fields["error"] = None if error is None else repr(error) if isinstance(error, BaseException) else str(error)
     return {"class": "PregelTask", "id": Id(value.id), **fields}
 
 

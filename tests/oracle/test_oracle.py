@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from . import api, harness
+from . import api, harness, normal
 
 HAVE_ORACLE = True
 try:
@@ -58,3 +58,21 @@ def test_lithograph_equals_langgraph(name: str, face: harness.Face, tmp_path: Pa
     """Results, chunks, snapshots, history, and a second reading of it all after reopening are the same."""
     ours = harness.perform(api.lithograph(), harness.SCENARIOS[name], face, tmp_path / "log")
     assert not (diff := harness.difference(_theirs(name, face), harness.render(ours))), f"\n{diff}"
+
+
+NEEDS_ITS_GRAPH = {"root_scalar", "objects_in_state", "pydantic_schemas"}
+"""Graphs whose values mean less to a reader who has not got them: registered classes, a root without a value."""
+
+
+@pytest.mark.parametrize("name", [name for name in harness.SCENARIOS if name not in NEEDS_ITS_GRAPH])
+def test_history_reads_the_same_without_the_graph(name: str) -> None:
+    """Whoever has only the log sees the snapshots that the graph shows: values, next, tasks, interrupts."""
+    from lithograph.projections import history
+
+    with harness.opened(api.lithograph(), None) as home:
+        script = harness.Script(api.lithograph(), home, harness.FACES[0])
+        harness.SCENARIOS[name].run(script.api, script)
+        for thread in script.threads:
+            config = script.config(thread)
+            shown = [normal.plain(snapshot) for snapshot in script.graph.get_state_history(config)]
+            assert [normal.plain(snapshot) for snapshot in history(home.checkpointer, config)] == shown

@@ -92,9 +92,7 @@ def break_in_a_loop(api: Api, t: Script) -> None:
     t.go(None)
 
 
-@scenario(
-    "static interrupt: before", "dynamic interrupt", "failure", "linear", "invoke(None) after a failure"
-)
+@scenario("static interrupt: before", "dynamic interrupt", "failure", "linear", "invoke(None) after a failure")
 def break_ask_and_fail(api: Api, t: Script) -> None:
     """A breakpoint, then a question, then a failure, all at one node, until it is done."""
     broken = [True]

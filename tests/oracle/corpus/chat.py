@@ -85,9 +85,7 @@ def chat_bad_removal(api: Api, t: Script) -> None:
     t.history()
 
 
-@scenario(
-    "messages", "tool calls", "conditional edges", "dynamic interrupt", "state extends MessagesState", "loop"
-)
+@scenario("messages", "tool calls", "conditional edges", "dynamic interrupt", "state extends MessagesState", "loop")
 def chat_with_tools(api: Api, t: Script) -> None:
     """An agent's loop: a tool call, approved by a human, its result, and a last word."""
 
@@ -104,9 +102,7 @@ def chat_with_tools(api: Api, t: Script) -> None:
         call = state["messages"][-1].tool_calls[0]
         if api.interrupt({"approve": call["name"]}) != "yes":
             return {"messages": [api.ToolMessage("refused", tool_call_id=call["id"], id="t1")]}
-        return {
-            "messages": [api.ToolMessage(str(sum(call["args"].values())), tool_call_id=call["id"], id="t1")]
-        }
+        return {"messages": [api.ToolMessage(str(sum(call["args"].values())), tool_call_id=call["id"], id="t1")]}
 
     builder = api.StateGraph(State)
     builder.add_node("model", model)

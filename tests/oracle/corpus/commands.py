@@ -56,9 +56,7 @@ def command_goto_many(api: Api, t: Script) -> None:
     t.go({"n": 0})
 
 
-@scenario(
-    "Command: update", "list of Commands and dicts", "channel written twice by one task", "$writes in result"
-)
+@scenario("Command: update", "list of Commands and dicts", "channel written twice by one task", "$writes in result")
 def command_list(api: Api, t: Script) -> None:
     """A node that returns a list of dicts and Commands writes a channel more than once."""
     builder = api.StateGraph(Log)

@@ -110,9 +110,7 @@ def runtime_and_context(api: Api, t: Script) -> None:
     t.go({"log": []}, thread=None, context={"user": "bob", "level": 2})
 
 
-@scenario(
-    "runtime injected", "context schema", "config injected", "dynamic interrupt", "Command input: resume"
-)
+@scenario("runtime injected", "context schema", "config injected", "dynamic interrupt", "Command input: resume")
 def context_differs_on_resume(api: Api, t: Script) -> None:
     """Context belongs to a call, not to the thread: the answer may come with another one."""
 

@@ -112,9 +112,7 @@ def fail_and_edit(api: Api, t: Script) -> None:
         return {"log": ["picky"]}
 
     builder = api.StateGraph(Log)
-    builder.add_sequence(
-        [("first", lambda state: {"log": ["first"]}), ("picky", picky), ("end", lambda state: None)]
-    )
+    builder.add_sequence([("first", lambda state: {"log": ["first"]}), ("picky", picky), ("end", lambda state: None)])
     builder.add_edge(api.START, "first")
     t.compile(builder)
     t.go({"log": []}, error="ValueError")

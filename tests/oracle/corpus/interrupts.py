@@ -196,9 +196,7 @@ def ask_and_go_on_without_answer(api: Api, t: Script) -> None:
     t.go(api.Command(resume="2"))
 
 
-@scenario(
-    "dynamic interrupt", "failure", "parallel", "finished siblings kept", "invoke(None) after a failure"
-)
+@scenario("dynamic interrupt", "failure", "parallel", "finished siblings kept", "invoke(None) after a failure")
 def ask_beside_a_failure(api: Api, t: Script) -> None:
     """One node asks, its sibling fails, a third finishes; repaired, the thread still waits for its answer."""
     broken = [True]
@@ -211,9 +209,7 @@ def ask_beside_a_failure(api: Api, t: Script) -> None:
             raise ValueError("not today")
         return {"log": ["repaired"]}
 
-    t.compile(
-        _parallel(api, {"f": fails, "ask": _asker(api, t, "ask", "?"), "ok": lambda state: {"log": ["ok"]}})
-    )
+    t.compile(_parallel(api, {"f": fails, "ask": _asker(api, t, "ask", "?"), "ok": lambda state: {"log": ["ok"]}}))
     t.go({"log": []}, error="ValueError")
     broken[0] = False
     t.go(None)

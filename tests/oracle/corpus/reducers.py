@@ -106,9 +106,7 @@ def overwrite_beside_writes(api: Api, t: Script) -> None:
     class State(TypedDict):
         log: Annotated[list[str], operator.add]
 
-    builder = _pair(
-        api, State, lambda state: {"log": ["a"]}, lambda state: {"log": api.Overwrite(["b wins"])}
-    )
+    builder = _pair(api, State, lambda state: {"log": ["a"]}, lambda state: {"log": api.Overwrite(["b wins"])})
     builder.add_node("c", lambda state: {"log": ["c"]})
     builder.add_edge(api.START, "c")
     t.compile(builder)

@@ -223,9 +223,7 @@ def pydantic_schemas(api: Api, t: Script) -> None:
     builder.add_node("make", make, input_schema=Person)
     builder.add_node("start", lambda state: None)
     builder.add_edge(api.START, "start")
-    builder.add_conditional_edges(
-        "start", lambda s: [api.Send("make", Person(name=n)) for n in s["names"]], ["make"]
-    )
+    builder.add_conditional_edges("start", lambda s: [api.Send("make", Person(name=n)) for n in s["names"]], ["make"])
     t.compile(builder)
     t.go({"names": ["x", "y"]})
 

@@ -30,9 +30,7 @@ def map_reduce(api: Api, t: Script) -> None:
     builder.add_node("work", work)
     builder.add_node("sum", lambda state: {"done": ["+".join(state["done"])]})
     builder.add_edge(api.START, "list")
-    builder.add_conditional_edges(
-        "list", lambda s: [api.Send("work", {"subject": x}) for x in s["subjects"]], ["work"]
-    )
+    builder.add_conditional_edges("list", lambda s: [api.Send("work", {"subject": x}) for x in s["subjects"]], ["work"])
     builder.add_edge("work", "sum")
     t.compile(builder)
     t.go({"subjects": ["c", "a", "b"]})
@@ -76,9 +74,7 @@ def sends_beget_sends(api: Api, t: Script) -> None:
 
     builder = api.StateGraph(Jobs)
     builder.add_node("split", split)
-    builder.add_node(
-        "twins", lambda state: api.Command(goto=[api.Send("split", {"depth": 2, "name": "r"})] * 2)
-    )
+    builder.add_node("twins", lambda state: api.Command(goto=[api.Send("split", {"depth": 2, "name": "r"})] * 2))
     builder.add_edge(api.START, "twins")
     t.compile(builder)
     t.go({"subjects": []})
@@ -110,9 +106,7 @@ def sends_at_a_breakpoint(api: Api, t: Script) -> None:
     builder.add_node("src", lambda state: {"done": ["src"]})
     builder.add_node("work", lambda state: {"done": [state["subject"]]})
     builder.add_edge(api.START, "src")
-    builder.add_conditional_edges(
-        "src", lambda s: [api.Send("work", {"subject": x}) for x in s["subjects"]], ["work"]
-    )
+    builder.add_conditional_edges("src", lambda s: [api.Send("work", {"subject": x}) for x in s["subjects"]], ["work"])
     t.compile(builder, interrupt_before=["work"])
     t.go({"subjects": ["a", "b"]})
     t.go(None)
@@ -132,9 +126,7 @@ def sends_that_ask(api: Api, t: Script) -> None:
     builder.add_node("src", lambda state: None)
     builder.add_node("work", work)
     builder.add_edge(api.START, "src")
-    builder.add_conditional_edges(
-        "src", lambda s: [api.Send("work", {"subject": x}) for x in s["subjects"]], ["work"]
-    )
+    builder.add_conditional_edges("src", lambda s: [api.Send("work", {"subject": x}) for x in s["subjects"]], ["work"])
     t.compile(builder)
     t.go({"subjects": ["hard", "easy", "odd"]})
     ids = {item.value["ask"]: item.id for item in t.state().interrupts}

@@ -76,9 +76,7 @@ def updates_of_every_shape(api: Api, t: Script) -> None:
     order = ("none", "empty", "command", "several")
     for before, name in zip((api.START, *order), order, strict=False):
         builder.add_edge(before, name)
-    builder.add_conditional_edges(
-        "several", lambda _: [api.Send("sent", 1), api.Send("sent", "two")], ["sent"]
-    )
+    builder.add_conditional_edges("several", lambda _: [api.Send("sent", 1), api.Send("sent", "two")], ["sent"])
     t.compile(builder)
     t.go({"n": 0})
     t.stream({"n": 0}, ["updates", "values"], thread="2")

@@ -154,9 +154,7 @@ def replay_through_a_breakpoint(api: Api, t: Script) -> None:
     t.history(limit=4)
 
 
-@scenario(
-    "fork", "dynamic interrupt", "update_state at an old checkpoint", "Command input: resume", exit=False
-)
+@scenario("fork", "dynamic interrupt", "update_state at an old checkpoint", "Command input: resume", exit=False)
 def fork_before_a_question(api: Api, t: Script) -> None:
     """An edit before an answered question: the branch asks with the edited state."""
 

@@ -66,9 +66,7 @@ def update_infers_the_node_at_a_break(api: Api, t: Script) -> None:
     t.go(None)
 
 
-@scenario(
-    "update_state", "update on an empty thread", "as_node: __start__", "as_node inferred", "fresh thread"
-)
+@scenario("update_state", "update on an empty thread", "as_node: __start__", "as_node inferred", "fresh thread")
 def update_an_empty_thread(api: Api, t: Script) -> None:
     """An edit is a thread's first event: in START's name, inferred or given, or in a node's."""
     t.compile(_routed(api))
@@ -96,6 +94,21 @@ def update_to_the_end(api: Api, t: Script) -> None:
     t.go({"n": 1})
     t.update(None, as_node=api.END)
     t.go({"n": 2})
+
+
+@scenario("update_state", "as_node: END", "update on an empty thread", "fresh thread", "finished siblings kept")
+def update_ends_early(api: Api, t: Script) -> None:
+    """None as END on an empty thread makes an empty checkpoint; on a half-done step it keeps what finished."""
+    builder = api.StateGraph(Log)
+    builder.add_node("ask", lambda state: {"log": [api.interrupt("?")]})
+    builder.add_node("quiet", _stamp("quiet"))
+    builder.add_edge(api.START, "ask")
+    builder.add_edge(api.START, "quiet")
+    t.compile(builder)
+    t.update(None, as_node=api.END)
+    t.go({"n": 1, "log": ["in"]})
+    t.update(None, as_node=api.END)
+    t.go(None)
 
 
 @scenario("update_state", "as_node: __copy__", "source: fork", "linear", exit=False)
