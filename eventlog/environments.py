@@ -137,9 +137,15 @@ class Environment:
     def check_size(self) -> None:
         """Raise `CorruptionError` when the file ends before its last page: touching that would be fatal."""
         env = self._environment()
+        # The first two pages tell how many there are, so their own presence is looked at first. The size is looked at
+        # again after the number of pages: another commit may have made the file longer in between.
         size = os.stat(self._data_file).st_size
-        # The first two pages tell how many there are, so their own presence is looked at first.
-        if size < 2 * self._page_size or size < (env.info()["last_pgno"] + 1) * self._page_size:
+        if size >= 2 * self._page_size:
+            last = env.info()["last_pgno"]
+            size = os.stat(self._data_file).st_size
+        else:
+            last = 1
+        if size < (last + 1) * self._page_size:
             raise CorruptionError(f"{self._data_file} has been cut to {size:,} bytes; restore it from a backup")
 
     def last_transaction(self) -> int:

@@ -25,7 +25,7 @@ import lmdb
 
 from ..chain import NO_HEAD, check_limits
 from ..engine import Append, Appended, Conflict, Head, Identity, Limits, LogHead, Page
-from ..environments import DATA_FILE, Environment, Transaction, open_environment
+from ..environments import DATA_FILE, Environment, Table, Transaction, open_environment
 from ..errors import CorruptionError, LogGap, NewerFormat, OutcomeUnknown, ReadOnlyLog, Unavailable
 from ..record import FORMAT_VERSION, HEADER, HEADER_SIZE
 from . import rows
@@ -107,7 +107,7 @@ class LmdbEngine:
 
     def head(self, stream: bytes) -> Head:
         """Return the end of a stream."""
-        return self._log.read(lambda transaction: self._head(transaction, stream))
+        return self._log.read(lambda transaction: _View(self._tables, transaction).head(stream))
 
     def read(self, after: int, limit: int) -> Page:
         """Return records by position."""
@@ -231,7 +231,7 @@ class LmdbEngine:
     # Writing
 
     def _write(self, transaction: Transaction, appends: Sequence[Append], head: LogHead) -> list[Appended | Conflict]:
-        batch = Batch(_View(self, transaction), head)
+        batch = Batch(_View(self._tables, transaction), head)
         outcomes = [batch.admit(append) for append in appends]
         if batch.events:
             self._store(transaction, batch, head.position)
@@ -280,10 +280,6 @@ class LmdbEngine:
             raise CorruptionError(f"{self.path} has lost the end of its log; restore it from a backup")
         return rows.unpack_log_head(row)[0]
 
-    def _head(self, transaction: Transaction, stream: bytes) -> Head:
-        row = transaction.get(stream, db=self._tables["heads"])
-        return NO_HEAD if row is None else rows.unpack_head(stream, row)
-
     def _read(self, transaction: Transaction, after: int, limit: int) -> Page:
         end = self._log_head(transaction).position
         cursor = transaction.cursor(db=self._tables["events"])
@@ -291,7 +287,7 @@ class LmdbEngine:
         return self._page(transaction, found, end)
 
     def _read_stream(self, transaction: Transaction, stream: bytes, after: int, limit: int) -> Page:
-        end = self._head(transaction, stream).version
+        end = _View(self._tables, transaction).head(stream).version
         count = min(limit, end - after)
         if count <= 0:
             return Page([], {}, end)
@@ -329,10 +325,10 @@ class LmdbEngine:
         if len(record) < HEADER_SIZE:
             raise CorruptionError("a record is shorter than its header; run verify")
         version = HEADER.unpack_from(record)[5]
-        head = self._head(transaction, stream)
+        view = _View(self._tables, transaction)
+        head = view.head(stream)
         if version == head.version:
             return head.hash
-        view = _View(self, transaction)
         place = view.place(stream, version + 1) if version < head.version else None
         following = None if place is None else view.record(place)
         if following is None:
@@ -346,35 +342,24 @@ class LmdbEngine:
             raise CorruptionError(f"{self.path / KEYS} is missing; restore it")
         return self._keys.environment
 
-    def place(self, transaction: Transaction, stream: bytes, version: int) -> int | None:
-        """Return the position of a stream's record within a transaction."""
-        row = transaction.get(stream + _pack(version), db=self._tables["index"])
-        return None if row is None else _unpack(row)[0]
-
-    def record(self, transaction: Transaction, position: int) -> bytes | None:
-        """Return the record at a position within a transaction."""
-        return transaction.get(_pack(position), db=self._tables["events"])
-
-    def head_within(self, transaction: Transaction, stream: bytes) -> Head:
-        """Return a stream's head within a transaction."""
-        return self._head(transaction, stream)
-
 
 class _View:
-    """The tables as a batch sees them, within one transaction."""
+    """The tables as a batch and a page see them, within one transaction."""
 
-    def __init__(self, engine: LmdbEngine, transaction: Transaction) -> None:
-        self._engine = engine
+    def __init__(self, tables: dict[str, Table], transaction: Transaction) -> None:
+        self._tables = tables
         self._transaction = transaction
 
     def head(self, stream: bytes) -> Head:
-        return self._engine.head_within(self._transaction, stream)
+        row = self._transaction.get(stream, db=self._tables["heads"])
+        return NO_HEAD if row is None else rows.unpack_head(stream, row)
 
     def place(self, stream: bytes, version: int) -> int | None:
-        return self._engine.place(self._transaction, stream, version)
+        row = self._transaction.get(stream + _pack(version), db=self._tables["index"])
+        return None if row is None else _unpack(row)[0]
 
     def record(self, position: int) -> bytes | None:
-        return self._engine.record(self._transaction, position)
+        return self._transaction.get(_pack(position), db=self._tables["events"])
 
 
 def _sync_folders(*folders: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import signal
 import threading
@@ -215,21 +214,17 @@ def _interrupt_at_random(log: EventLog, seconds: float) -> tuple[int, int]:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
-            signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.00005, 0.004))
-            for _ in range(50):
-                put("main", ANY, b"x")
-                appended += 1
+            try:
+                # It strikes once a turn, so the `finally` is either struck or left alone.
+                signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.00005, 0.004))
+                for _ in range(50):
+                    put("main", ANY, b"x")
+                    appended += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except KeyboardInterrupt:
             interrupted += 1
-        finally:
-            _disarm()
     return interrupted, appended
-
-
-def _disarm() -> None:
-    with contextlib.suppress(KeyboardInterrupt):
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @pytest.mark.parametrize("seconds", [0.7, pytest.param(20, marks=pytest.mark.nightly)])
