@@ -300,7 +300,7 @@ def test_a_manual_edit_says_who_and_why(log: EventLog) -> None:
     """Actor and reason are on the events of an edit, whether or not its metadata asks for it."""
     graph = chain(a=stamp("a")).compile(checkpointer=log)
     graph.invoke({"n": 1, "log": []}, ONE)
-    before = events(log)
+    before = log.log_head().position
     with log.as_actor("alice", reason="typing error"):
         graph.update_state(ONE, {"n": 2})
     bodies = [record.body for record in log.read(before, 100)]
