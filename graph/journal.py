@@ -6,7 +6,7 @@ that readers use. Without a log there is nothing to record and nothing to read: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..eventlog.events import CheckpointCommitted, Event
 from ..eventlog.log import EventLog
@@ -31,6 +31,7 @@ class Journal:
         *,
         run: bytes,
         scope_key: bytes,
+        before_first: Callable[[], None],
     ) -> None:
         self.thread = thread
         self._log = log
@@ -40,6 +41,8 @@ class Journal:
         self._past = StreamPast(log, thread.stream, values, thread)
         self._scope_key = scope_key
         self._keys: dict[tuple[str, str], bytes] = {}
+        self._before_first: Callable[[], None] | None = before_first
+        """Called before the first append: what the events refer to must be there."""
 
     @property
     def next_version(self) -> int:
@@ -48,6 +51,9 @@ class Journal:
 
     def append(self, events: Sequence[Event], time_us: int, state: CheckpointState | None = None) -> int:
         """Record events in order; `state` is that of the commit among them. Returns the first one's version."""
+        if self._before_first is not None:
+            self._before_first()
+            self._before_first = None
         first = self.writer.append(events, time_us)
         for version, event in enumerate(events, first):
             self.thread.feed(

@@ -91,9 +91,7 @@ def add_messages(left: Any = None, right: Any = None, *, format: Any = None) -> 
         return partial(add_messages, format=format)
     if left is None or right is None:
         given = "right" if left is None else "left"
-        raise ValueError(
-            f"Must specify non-null arguments for both 'left' and 'right'. Only received: '{given}'."
-        )
+        raise ValueError(f"Must specify non-null arguments for both 'left' and 'right'. Only received: '{given}'.")
     if format not in (None, "", "langchain-openai"):
         raise ValueError(f"Unrecognized {format=}. Expected one of 'langchain-openai', None.")
     merged = merge_messages(Cell(left), right, new_id=_random_id).get()
@@ -111,9 +109,7 @@ def _sorted_out(left: MessagesCell, incoming: list[Any]) -> tuple[list[Any], dic
         place = left.find(message.id) if place is None else place
         if place is None:
             if message.type == "remove":
-                raise ValueError(
-                    f"Attempting to delete a message with an ID that doesn't exist ('{message.id}')"
-                )
+                raise ValueError(f"Attempting to delete a message with an ID that doesn't exist ('{message.id}')")
             places[message.id] = left.length + len(added)
             added.append(message)
         elif message.type == "remove":
@@ -134,6 +130,8 @@ def _messages_cell(cell: Cell | None, new_id: NewId) -> MessagesCell:
     if cell is None:
         return MessagesCell(ListCell([]))
     value = cell.get()
+    if isinstance(cell, ListCell) and all(type(m) in _plain_classes and m.id is not None for m in value):
+        return MessagesCell(cell)
     messages = _messages(value, new_id)
     if isinstance(cell, ListCell) and all(a is b for a, b in zip(messages, value, strict=True)):
         return MessagesCell(cell)

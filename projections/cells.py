@@ -129,9 +129,7 @@ class Backing:
     __slots__ = ("_load", "items", "lock")
     items: list[Any]
 
-    def __init__(
-        self, items: list[Any] | None = None, *, load: Callable[[], list[Any]] | None = None
-    ) -> None:
+    def __init__(self, items: list[Any] | None = None, *, load: Callable[[], list[Any]] | None = None) -> None:
         self._load = load
         self.lock = threading.Lock()
         if items is not None:
@@ -200,7 +198,7 @@ class Written:
     drawn from it, so a refold mints the same ones.
     """
 
-    __slots__ = ("data", "decode", "origin", "value")
+    __slots__ = ("data", "decode", "is_decoded", "origin", "value")
 
     def __init__(
         self, data: Data, origin: tuple[Any, ...], decode: Callable[[Data], Any], value: Any = MISSING
@@ -208,22 +206,20 @@ class Written:
         self.data = data
         self.origin = origin
         self.decode = decode
-        if value is not MISSING:
+        self.is_decoded = value is not MISSING
+        if self.is_decoded:
             self.value = value
 
     def __getattr__(self, name: str) -> Any:
         if name != "value":
             raise AttributeError(name)
         self.value = value = self.decode(self.data)
+        self.is_decoded = True
         return value
 
     def cell(self) -> Cell:
         """Return a cell that holds what was written, decoded when looked at."""
-        try:
-            value = object.__getattribute__(self, "value")
-        except AttributeError:
-            return LazyCell(self.data, self.decode)
-        return Cell(unwrap(value))
+        return Cell(unwrap(self.value)) if self.is_decoded else LazyCell(self.data, self.decode)
 
 
 def overwrite_of(value: Any) -> tuple[bool, Any]:

@@ -11,7 +11,7 @@ from ..eventlog.events import ThreadForked
 from ..eventlog.log import EventLog
 from .cells import Values
 from .inherited import in_source, inherited
-from .reader import StreamPast, feed_record, fold_until, moved, threads_of
+from .reader import FOLD_PAGE, StreamPast, feed_page, fold_until, moved, threads_of
 from .state import CheckpointState
 from .thread import OpenWrites, Thread
 
@@ -71,9 +71,8 @@ def _block(
     if first is not None:
         block.heads[first.namespace] = first
         block.version = low = first.version
-    for page in log.scan_stream(thread.stream, after=low, until=high):
-        for record in page:
-            feed_record(block, record, values, past)
+    for page in log.scan_stream(thread.stream, after=low, until=high, page=FOLD_PAGE):
+        feed_page(block, page, values, past)
     entries = block.entries
     entries.extend((head, block.open.get(head.id, {})) for head in block.heads.values())
     entries.sort(key=lambda entry: entry[0].version, reverse=True)

@@ -27,7 +27,7 @@ from .cells import Cell, LazyCell, ListCell
 from .digests import channel_key, list_seed, run_on, whole_digest
 from .fold import BarrierCell, WaitingCell
 from .inherited import in_source, inherited
-from .reader import StreamPast, feed_record
+from .reader import FOLD_PAGE, StreamPast, feed_page
 from .rungs import (
     LIST,
     CellRow,
@@ -104,9 +104,8 @@ class RungBuilder:
         # What the fold may look up must not depend on what else this process has folded.
         thread.ladder = {} if base is None else {base.version: base}
         past = StreamPast(self._log, stream, self._values, thread, rungs_of=self._rungs)
-        for page in self._log.scan_stream(stream, after=previous, until=version):
-            for record in page:
-                feed_record(thread, record, self._values, past)
+        for page in self._log.scan_stream(stream, after=previous, until=version, page=FOLD_PAGE):
+            feed_page(thread, page, self._values, past)
         thread.ladder = {}
         job = _Job(self._log, stream, kept, past, self._values)
         rows = job.rows()

@@ -7,7 +7,6 @@ share cells with their parents, so holding many costs what changed between them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ..eventlog.events import (
     ChannelResult,
@@ -170,7 +169,9 @@ def seen_after(
         return after
     after = after.copy()
     for node, channels in seen:
-        after[node] = {**after.get(node, {}), **dict(channels)}
+        known = after.get(node)
+        after[node] = known = {} if known is None else known.copy()
+        known.update(channels)
     return after
 
 

@@ -114,27 +114,25 @@ class Thread:
     ) -> None:
         """Take the stream's next event. `state` is the commit's, when a live run has folded it already."""
         self.version = version
-        kind = type(event)
-        if kind is ChannelWritten:
-            assert isinstance(event, ChannelWritten)
-            self.open.setdefault(event.checkpoint, {})[version] = event
+        if isinstance(event, ChannelWritten):
+            writes = self.open.get(event.checkpoint)
+            if writes is None:
+                self.open[event.checkpoint] = {version: event}
+            else:
+                writes[version] = event
             self.paused.pop(event.checkpoint, None)
-        elif kind is CheckpointCommitted:
-            assert isinstance(event, CheckpointCommitted)
+        elif isinstance(event, CheckpointCommitted):
             if state is None:
                 state = self._apply(event, values, past, version=version, time_us=time_us, run=run)
             self._close(state)
-        elif kind is RunStarted:
+        elif isinstance(event, RunStarted):
             self.running, self.running_since = run, version
-        elif kind is RunEnded:
-            assert isinstance(event, RunEnded)
+        elif isinstance(event, RunEnded):
             self.running = None
             self.paused.update((step.checkpoint, step) for step in event.open)
-        elif kind is StepRefused:
-            assert isinstance(event, StepRefused)
+        elif isinstance(event, StepRefused):
             self._void(event)
-        elif kind is ThreadForked:
-            assert isinstance(event, ThreadForked)
+        elif isinstance(event, ThreadForked):
             self._inherit(past.inherited(event), event)
 
     def _apply(
@@ -163,7 +161,7 @@ class Thread:
         return None
 
     def _close(self, state: CheckpointState) -> None:
-        if state.skips_steps and state.parent is not None:
+        if not state.applied and state.skips_steps and state.parent is not None:
             forget_run(self.open.get(state.parent, {}), self.running_since)
         self.heads[state.namespace] = state
         if state.parent is not None:
