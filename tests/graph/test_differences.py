@@ -251,6 +251,12 @@ def test_an_update_on_a_finished_thread_is_a_checkpoint_of_its_own(log: EventLog
     assert graph.get_state(head.config).values == head.values
 
 
+def test_an_update_on_a_fresh_thread_is_applied_once(log: EventLog) -> None:
+    """A thread that begins with `Command(update=…)` gets the update as its input, not twice."""
+    graph = chain(a=stamp("a")).compile(checkpointer=log)
+    assert graph.invoke(Command(update={"n": 1, "log": ["in"]}), ONE) == {"n": 1, "log": ["in", "a"]}
+
+
 def test_an_empty_command_is_empty_input(log: EventLog) -> None:
     """`Command()` as input raises `EmptyInputError`."""
     graph = chain(a=stamp("a")).compile(checkpointer=log)

@@ -9,9 +9,13 @@ process. Read `harness.py` next.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+HAVE_ORACLE = importlib.util.find_spec("langgraph") is not None
+NEEDED = "needs LangGraph: pip install '.[test]'"
 
 _LANGGRAPH = (
     "langgraph.graph",

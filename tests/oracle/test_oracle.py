@@ -12,22 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from . import api, harness, normal
-
-HAVE_ORACLE = True
-try:
-    import langgraph.graph  # noqa: F401
-except ImportError:
-    HAVE_ORACLE = False
+from . import api, corpus, harness, normal  # noqa: F401
 
 pytestmark = [
     pytest.mark.oracle,
-    pytest.mark.skipif(not HAVE_ORACLE, reason="needs LangGraph: pip install '.[test]'"),
+    pytest.mark.skipif(not api.HAVE_ORACLE, reason=api.NEEDED),
     pytest.mark.filterwarnings("ignore"),
 ]
-
-if HAVE_ORACLE:
-    from . import corpus  # noqa: F401
 
 CASES = [
     pytest.param(name, face, id=f"{name}-{face.name}")
