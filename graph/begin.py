@@ -25,6 +25,8 @@ from .rules import Closed, Finished, StepRefusal
 from .spec import Write
 from .writes import Targets, command_pairs
 
+_EMPTY_COMMAND = "Received empty Command input: it updates nothing, answers nothing and goes nowhere."
+
 
 class Start(NamedTuple):
     """Where a run begins."""
@@ -63,11 +65,13 @@ def _begin(loop: Loop, start: Start, given: Any) -> None:
     loop.ahead = loop.rules.initial_results(loop.cells, loop.values)
     if loop.ahead:
         loop.cells = fold_step(loop.cells, [ChannelResult(*change, b"") for change in loop.ahead], {}, loop.values)
+    if base is not None and (given is None or isinstance(given, Command)):
+        loop.check_nodes(base.tasks)
     if isinstance(given, Command) and base is not None:
         _on_command(loop, start, cast("Command[Any]", given))
     elif given is not None:
-        if isinstance(given, Command) and cast("Command[Any]", given).resumes:
-            raise NothingToResume(_nothing(loop))
+        if isinstance(given, Command):
+            _refuse_without_base(loop, cast("Command[Any]", given))
         _on_input(loop, start, given)
     elif base is None:
         raise EmptyInputError(
@@ -77,6 +81,13 @@ def _begin(loop: Loop, start: Start, given: Any) -> None:
         _replay(loop, start)
     else:
         _continue(loop, start)
+
+
+def _refuse_without_base(loop: Loop, command: Command[Any]) -> None:
+    if command.resumes:
+        raise NothingToResume(_nothing(loop))
+    if not _command_writes(loop, command):
+        raise EmptyInputError(_EMPTY_COMMAND)
 
 
 def _claim(loop: Loop, start: Start, trigger: str, *events: Event) -> None:
@@ -156,7 +167,7 @@ def _on_command(loop: Loop, start: Start, command: Command[Any]) -> None:
         raise InvalidUpdateError("There is no parent graph: Command(graph=Command.PARENT) cannot be an input")
     writes = _command_writes(loop, command)
     if not writes and not command.resumes:
-        raise EmptyInputError("Received empty Command input: it updates nothing, answers nothing and goes nowhere.")
+        raise EmptyInputError(_EMPTY_COMMAND)
     if not command.resumes:
         _on_update(loop, start, writes)
     elif start.superseded:

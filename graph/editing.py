@@ -40,7 +40,6 @@ def edit(
     log = persistence.log
     actor, reason = actor_of(config)
     log.demand_actor("manual edit", actor=actor)
-    persistence.register_graph()
     thread = persistence.open(config)
     asked = configurable(config)
     place = thread.find(asked["checkpoint_id"]) if asked.get("checkpoint_id") and thread.thread.version else None
@@ -55,6 +54,7 @@ def edit(
         writer,
         run=run,
         scope_key=log.scope_key(log.scope_of(thread.name)),
+        before_first=persistence.register_graph,
     )
     loop = _loop(rules, ids, thread, journal, config, store)
     state = place.state if place is not None else None

@@ -7,7 +7,7 @@ A driver calls `tick`, runs `tasks` in any way it likes (threads, an event loop,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..eventlog.errors import ValueEncodingError
@@ -35,6 +35,7 @@ from .journal import Journal
 from .message_ids import with_message_ids
 from .payloads import checkpoint_payload, run_order, task_metadata
 from .rules import Closed, Finished, Rules, StepRefusal
+from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
 from .tasks import RunScope, Task, note, task_input
@@ -171,7 +172,12 @@ class Loop:
             step=state.step + 1,
         )
 
-    def _task(self, planned: PlannedTask, cells: Cells) -> Task:
+    def check_nodes(self, planned: Iterable[PlannedTask]) -> None:
+        """Raise `NodeNotFound` when pending work names a node that the graph does not have."""
+        for task in planned:
+            self._node(task)
+
+    def _node(self, planned: PlannedTask) -> NodeSpec:
         name = self.spec.aliases.get(planned.name, planned.name)
         node = self.spec.nodes.get(name)
         if node is None:
@@ -179,7 +185,10 @@ class Loop:
                 f"Thread {self.run.thread_id!r} has pending work for the node {planned.name!r}, which this graph does "
                 "not have. Add the node, or map the old name with compile(aliases={old: new})."
             )
-        task = Task(planned, node, self.run, self.step)
+        return node
+
+    def _task(self, planned: PlannedTask, cells: Cells) -> Task:
+        task = Task(planned, self._node(planned), self.run, self.step)
         task.input = task_input(task, cells)
         return task
 

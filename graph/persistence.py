@@ -96,7 +96,8 @@ class Persistence:
         before: Mapping[str, Any] | None,
         limit: int | None,
     ) -> Iterator[StateSnapshot]:
-        """Yield a thread's checkpoints, newest first by position; lazily."""
+        """Return a thread's checkpoints, newest first by position; read as they are looked at."""
         thread = self.open(config)
-        for place in thread.places(config, filter=filter, before=before, limit=limit):
-            yield thread.lens(place.past, self.spec.stream_channels).record(place.state, place.writes)
+        keys = self.spec.stream_channels
+        places = thread.places(config, filter=filter, before=before, limit=limit)
+        return (thread.lens(place.past, keys).record(place.state, place.writes) for place in places)

@@ -128,7 +128,6 @@ class Run:
             return loop, None
         thread = persistence.open(options.config)
         start = self._start(thread, given)
-        persistence.register_graph()
         self._id = _run_id(options.config, self._clock)
         self._base = None if start.base is None else start.base.id
         journal = self._journal(persistence, thread, self._id)
@@ -175,7 +174,15 @@ class Run:
             reason=reason,
         )
         key = log.scope_key(log.scope_of(thread.name))
-        return Journal(log, thread.thread.copy(), thread.values, writer, run=run_id, scope_key=key)
+        return Journal(
+            log,
+            thread.thread.copy(),
+            thread.values,
+            writer,
+            run=run_id,
+            scope_key=key,
+            before_first=persistence.register_graph,
+        )
 
     def _loop(self, values: Values, journal: Journal | None, thread_id: str | None, metadata: bytes | None) -> Loop:
         options = self._options
@@ -214,7 +221,7 @@ class Run:
 class CheckpointerRequiredToResume(CheckpointerRequired, RuntimeError):
     """An answer needs a thread to answer on, and the graph has no checkpointer."""
 
-    code = "LG514"
+    code = "LG515"
 
 
 class LastStream(Stream):

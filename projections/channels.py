@@ -21,8 +21,7 @@ from .fold import combine, flatten
 from .splices import Change, describe_change
 
 _CONCURRENT = (
-    "For troubleshooting, visit: https://docs.langchain.com/oss/python/langgraph/errors/"
-    "INVALID_CONCURRENT_GRAPH_UPDATE"
+    "For troubleshooting, visit: https://docs.langchain.com/oss/python/langgraph/errors/INVALID_CONCURRENT_GRAPH_UPDATE"
 )
 
 
@@ -74,9 +73,7 @@ class Channel:
         return {"channel": type(self).__name__}
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(self) is type(other) and isinstance(other, Channel) and self.describe() == other.describe()
-        )
+        return type(self) is type(other) and isinstance(other, Channel) and self.describe() == other.describe()
 
     def __hash__(self) -> int:
         return hash(type(self))

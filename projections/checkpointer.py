@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ..eventlog.clock import any_id
 from ..eventlog.configs import configurable, thread_id_of, thread_text
@@ -31,9 +31,10 @@ from .checkpoints import (
 from .connections import MEMORY, open_log
 from .errors import NotSupportedYet
 from .fallback import FallbackSerializer, Serde
+from .filters import Predicate, compile_filter
 from .foreign import checkpoint_from, commit_of, is_foreign, next_version, run_metadata, writes_event
 from .late_writes import LateWrites
-from .open_thread import OpenThread, Place
+from .open_thread import OpenThread, Place, check_limit
 from .state import CheckpointState
 from .threads import threads
 
@@ -115,18 +116,25 @@ class EventLogSaver:
         before: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yield checkpoints, newest first by position: of a thread, or of every thread without a config.
+        """Return checkpoints, newest first by position: of a thread, or of every thread without a config.
 
-        Without `checkpoint_ns` of all namespaces. `filter`: metadata that must be equal. Unknown ids: nothing.
+        Without `checkpoint_ns` of all namespaces. `filter`: conditions on the metadata. Unknown ids: nothing.
         """
-        if limit is not None and limit < 0:
-            raise ValueError(f"limit must be 0 or more, or None for no limit, not {limit}")
+        check_limit(limit)
+        return self._matching(config, compile_filter(filter), before, limit)
+
+    def _matching(
+        self,
+        config: Mapping[str, Any] | None,
+        wanted: Predicate | None,
+        before: Mapping[str, Any] | None,
+        limit: int | None,
+    ) -> Iterator[CheckpointTuple]:
         count = 0
         for found in self._all(config, before):
             if limit is not None and count >= limit:
                 return
-            metadata = cast("Mapping[str, Any]", found.metadata)
-            if all(key in metadata and metadata[key] == value for key, value in (filter or {}).items()):
+            if wanted is None or wanted(found.metadata):
                 count += 1
                 yield found
 
@@ -284,9 +292,7 @@ class EventLogSaver:
         place = _found(thread, checkpoint_id)
         return None if place is None else place.state
 
-    def _all(
-        self, config: Mapping[str, Any] | None, before: Mapping[str, Any] | None
-    ) -> Iterator[CheckpointTuple]:
+    def _all(self, config: Mapping[str, Any] | None, before: Mapping[str, Any] | None) -> Iterator[CheckpointTuple]:
         if config is None:
             for info in threads(self.log):
                 yield from self._of_thread(self._open(info.thread_id), {}, before)
@@ -324,9 +330,7 @@ class EventLogSaver:
             )
         writes = self._late.of(self.log, thread, place)
         metadata: CheckpointMetadata = {} if state.metadata is None else values.decode(state.metadata)
-        return CheckpointTuple(
-            where, checkpoint_from(state), metadata, parent, pending_writes(state, writes, values)
-        )
+        return CheckpointTuple(where, checkpoint_from(state), metadata, parent, pending_writes(state, writes, values))
 
 
 class InMemorySaver(EventLogSaver):

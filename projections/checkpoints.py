@@ -85,9 +85,7 @@ def checkpoint_of(state: CheckpointState) -> Checkpoint:
 
 def channel_values(cells: Cells) -> dict[str, Any]:
     """Return what all channels hold, the runtime's own too; a barrier's value is the set of names it has seen."""
-    return {
-        name: set(cell.value) if isinstance(cell, BarrierCell) else cell.get() for name, cell in cells.items()
-    }
+    return {name: set(cell.value) if isinstance(cell, BarrierCell) else cell.get() for name, cell in cells.items()}
 
 
 def metadata_in_shape(state: CheckpointState, values: Values) -> CheckpointMetadata:
@@ -133,7 +131,5 @@ def _versions_seen(state: CheckpointState) -> dict[str, ChannelVersions]:
     seen: dict[str, ChannelVersions] = {node: dict(channels) for node, channels in state.seen.items()}
     passed = state.seen.get(INTERRUPT, {}).get(_EVERY_CHANNEL)
     if passed is not None:
-        seen[INTERRUPT] = {
-            channel: min(version, passed) for channel, version in state.versions.items() if version
-        }
+        seen[INTERRUPT] = {channel: min(version, passed) for channel, version in state.versions.items() if version}
     return seen

@@ -50,6 +50,12 @@ class ReducerDrift(FoldError):
         self.channel = channel
 
 
+class InvalidSearchError(ReadError, ValueError):
+    """A filter, a limit or an offset is not one that is understood; nothing was read."""
+
+    code = "LG514"
+
+
 class CheckpointerRequired(ReadError, ValueError):
     """Something about persistence was asked of a graph compiled without a checkpointer."""
 

@@ -109,9 +109,7 @@ def _topic(_cell: Cell | None, writes: Sequence[Written], _data: Any, _values: V
     return ListCell(items) if items else None
 
 
-def _topic_accumulate(
-    cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values
-) -> Cell | None:
+def _topic_accumulate(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
     items = list(flatten(writes))
     return cell.extended(items) if isinstance(cell, ListCell) else ListCell(items)
 

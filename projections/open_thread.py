@@ -10,7 +10,8 @@ from ..eventlog.configs import configurable
 from ..eventlog.events import ChannelWritten
 from ..eventlog.log import EventLog, StreamName
 from ..eventlog.serde import Serializer
-from .errors import CheckpointNotFound
+from .errors import CheckpointNotFound, InvalidSearchError
+from .filters import Predicate, compile_filter
 from .history import history
 from .reader import StreamPast, find, threads_of
 from .snapshot import Lens, metadata_of
@@ -72,21 +73,31 @@ class OpenThread:
         limit: int | None = None,
         everywhere: bool = False,
     ) -> Iterator[Place]:
-        """Yield the checkpoints of the config's namespace, newest first by position; lazily.
+        """Return the checkpoints of the config's namespace, newest first by position; read as they are looked at.
 
-        A config with a checkpoint id means that one alone. `filter`: metadata that must be equal. `before`: only what
+        A config with a checkpoint id means that one alone. `filter`: conditions on the metadata (see `filters`). `before`: only what
         was committed before that checkpoint. `everywhere`: of all namespaces. Raises `CheckpointNotFound`.
         """
-        if limit is not None and limit < 0:
-            raise ValueError(f"limit must be 0 or more, or None for no limit, not {limit}")
-        asked = configurable(config)
+        check_limit(limit)
+        wanted = compile_filter(filter)
+        return self._matching(configurable(config), wanted, before, limit, everywhere)
+
+    def _matching(
+        self,
+        asked: Mapping[str, Any],
+        wanted: Predicate | None,
+        before: Mapping[str, Any] | None,
+        limit: int | None,
+        everywhere: bool,
+    ) -> Iterator[Place]:
         namespace = asked.get("checkpoint_ns", "")
         count = 0
         for place in self._places(asked.get("checkpoint_id"), before):
             if limit is not None and count >= limit:
                 return
-            elsewhere = place.state.namespace != namespace and not everywhere
-            if elsewhere or not _matches(place.state, filter, self.values):
+            if place.state.namespace != namespace and not everywhere:
+                continue
+            if wanted is not None and not wanted(metadata_of(place.state, self.values)):
                 continue
             count += 1
             yield place
@@ -127,8 +138,7 @@ class OpenThread:
             yield Place(past, state, writes)
 
 
-def _matches(state: CheckpointState, filter: Mapping[str, Any] | None, values: LogValues) -> bool:
-    if not filter:
-        return True
-    metadata = metadata_of(state, values)
-    return all(key in metadata and metadata[key] == value for key, value in filter.items())
+def check_limit(limit: int | None) -> None:
+    """Raise `InvalidSearchError` for a limit that is no number of results."""
+    if limit is not None and (isinstance(limit, bool) or limit < 0):
+        raise InvalidSearchError(f"limit must be 0 or more, or None for no limit, not {limit}")

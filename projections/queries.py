@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..eventlog.configs import configurable, thread_id_of
 from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
-from ..eventlog.configs import configurable, thread_id_of
 from .open_thread import OpenThread
 from .types import StateSnapshot
 
@@ -20,9 +20,7 @@ def open_thread(log: EventLog, config: Mapping[str, Any], serializer: Serializer
     return OpenThread(log, thread_id_of(config), serializer or Serializer())
 
 
-def snapshot(
-    log: EventLog, config: Mapping[str, Any], *, serializer: Serializer | None = None
-) -> StateSnapshot:
+def snapshot(log: EventLog, config: Mapping[str, Any], *, serializer: Serializer | None = None) -> StateSnapshot:
     """Return a thread's state: as it stands now, or as a record of the checkpoint that `config` names.
 
     >>> snapshot(log, {"configurable": {"thread_id": "1"}}).values

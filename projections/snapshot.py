@@ -8,7 +8,7 @@ start, all of its tasks, the interrupts they raised, answered or not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ..eventlog.clock import id_text
@@ -21,6 +21,7 @@ from .thread import OpenWrites, Thread
 from .types import (
     ERROR,
     ERROR_SOURCE_NODE,
+    FOREIGN,
     INTERRUPT,
     RESERVED,
     RESUME,
@@ -31,7 +32,7 @@ from .types import (
     StateSnapshot,
 )
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CONTROL_WRITES = frozenset({ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME})
 
 
@@ -55,7 +56,7 @@ class TaskStatus(NamedTuple):
 
 def is_control(channel: str) -> bool:
     """Tell whether a channel is the graph's own and no key of the user's state."""
-    if channel.startswith(("branch:to:", "join:")):
+    if channel.startswith(("branch:to:", "join:", FOREIGN)):
         return True
     return channel == START or channel in RESERVED
 
@@ -109,9 +110,7 @@ def result_of(
     return result
 
 
-def config_of(
-    thread_id: str, namespace: str, checkpoint: bytes, parents: dict[str, bytes] | None = None
-) -> Any:
+def config_of(thread_id: str, namespace: str, checkpoint: bytes, parents: dict[str, bytes] | None = None) -> Any:
     """Return the config that addresses a checkpoint."""
     configurable: dict[str, Any] = {
         "thread_id": thread_id,
@@ -178,12 +177,8 @@ class Lens:
                 status = known.get(task, TaskStatus((), (), None, ()))
                 known[task] = status._replace(error=refusal.error[2])
         tasks = tuple(self._task(task, state, known.get(task.id), live=True) for task in state.tasks)
-        waiting = tuple(
-            task.name for task in state.tasks if task.id not in known or not known[task.id].finished
-        )
-        return self._snapshot(
-            state, self.cells_now(thread, state) if cells is None else cells, tasks, waiting
-        )
+        waiting = tuple(task.name for task in state.tasks if task.id not in known or not known[task.id].finished)
+        return self._snapshot(state, self.cells_now(thread, state) if cells is None else cells, tasks, waiting)
 
     def cells_now(self, thread: Thread, state: CheckpointState) -> Cells:
         """Return the head's channels with what its finished tasks amount to, as recorded when the run ended."""
@@ -194,9 +189,7 @@ class Lens:
         writes, _inputs = gather(state, [open_writes[v] for v in step.applied], self.values)
         return fold_step(state.cells, step.results, writes, self.values)
 
-    def _task(
-        self, task: PlannedTask, state: CheckpointState, status: TaskStatus | None, *, live: bool
-    ) -> PregelTask:
+    def _task(self, task: PlannedTask, state: CheckpointState, status: TaskStatus | None, *, live: bool) -> PregelTask:
         text = id_text(task.id)
         if status is None:
             return PregelTask(text, task.name, task.path)

@@ -34,9 +34,7 @@ OVERWRITE: Final = "__overwrite__"
 FOREIGN: Final = "\0"
 """What the names of channels begin with that hold a foreign runtime's bookkeeping."""
 
-RESERVED: Final = frozenset(
-    {INPUT, ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME, NO_WRITES, RETURN, PREVIOUS, TASKS}
-)
+RESERVED: Final = frozenset({INPUT, ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME, NO_WRITES, RETURN, PREVIOUS, TASKS})
 """Write keys that no schema may use for a channel of its own."""
 
 

@@ -70,9 +70,7 @@ class BaseStore(ABC):
         """Return the item under a key, or `None` when there is none."""
         return cast("Item | None", self.batch([_get(namespace, key, refresh_ttl)])[0])
 
-    async def aget(
-        self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None
-    ) -> Item | None:
+    async def aget(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
         """Do what `get` does without blocking the event loop."""
         return cast("Item | None", (await self.abatch([_get(namespace, key, refresh_ttl)]))[0])
 
@@ -192,8 +190,7 @@ class BaseStore(ABC):
 def no_ttl(store: str) -> NotSupportedYet:
     """Return the error for a `ttl` that the store cannot honour."""
     return NotSupportedYet(
-        f"TTL is not supported by {store} in this release: items do not expire. "
-        "Leave `ttl` out, or set ttl=None."
+        f"TTL is not supported by {store} in this release: items do not expire. Leave `ttl` out, or set ttl=None."
     )
 
 

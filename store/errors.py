@@ -7,6 +7,9 @@ when one of them is raised.
 from __future__ import annotations
 
 from ..eventlog.errors import LithographError
+from ..projections.errors import InvalidSearchError
+
+__all__ = ["InvalidItemError", "InvalidNamespaceError", "InvalidSearchError", "StoreError"]
 
 
 class StoreError(LithographError):
@@ -19,12 +22,6 @@ class InvalidNamespaceError(StoreError, ValueError):
     """A namespace is empty where it may not be, or one of its labels is not allowed."""
 
     code = "LG601"
-
-
-class InvalidSearchError(StoreError, ValueError):
-    """A filter, a limit or an offset is not one that the store understands."""
-
-    code = "LG602"
 
 
 class InvalidItemError(StoreError, ValueError, TypeError):

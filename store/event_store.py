@@ -22,9 +22,9 @@ from ..eventlog.serde import Serializer
 from ..eventlog.streams import StreamName
 from ..eventlog.writing import StreamWrite
 from ..projections.errors import NotSupportedYet
+from ..projections.filters import compile_filter
 from .base import BaseStore, no_ttl
 from .errors import InvalidItemError, InvalidSearchError
-from .filters import compile_filter
 from .item_view import ItemRows, Namespace, Row, current_items
 from .items import GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
 from .namespaces import check_condition, checked_for_put, checked_labels, is_text, matches
@@ -189,9 +189,7 @@ class EventLogStore(BaseStore):
         )
 
     def _found(self, row: Row) -> SearchItem:
-        return SearchItem(
-            row.namespace, row.key, self._value(row), _time(row.created_us), _time(row.updated_us)
-        )
+        return SearchItem(row.namespace, row.key, self._value(row), _time(row.created_us), _time(row.updated_us))
 
     def _value(self, row: Row) -> dict[str, Any]:
         data = row.value if isinstance(row.value, bytes) else self._log.get_blob(lift_blob(row.value))
@@ -208,9 +206,7 @@ class InMemoryStore(EventLogStore):
 
     def __init__(self, *, index: Any = None, clock: Clock | None = None) -> None:
         if index is not None:
-            raise NotSupportedYet(
-                "A store with a semantic index comes in a later release; leave `index` out."
-            )
+            raise NotSupportedYet("A store with a semantic index comes in a later release; leave `index` out.")
         super().__init__(EventLog.in_memory(clock=clock))
 
 

@@ -65,9 +65,7 @@ class ItemRows:
     def newest_first(self, prefix: Namespace, *, stop: int | None = None) -> list[Row]:
         """Return the rows below a prefix, newest place first, at most `stop` of them."""
         below = (rows for name, rows in self._spaces.items() if name[: len(prefix)] == prefix)
-        merged = heapq.merge(
-            *(reversed(rows.values()) for rows in below), key=lambda row: row.place, reverse=True
-        )
+        merged = heapq.merge(*(reversed(rows.values()) for rows in below), key=lambda row: row.place, reverse=True)
         return list(islice(merged, stop))
 
     def namespaces(self) -> list[Namespace]:

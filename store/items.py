@@ -83,9 +83,7 @@ class SearchItem(Item):
         updated_at: datetime | str,
         score: float | None = None,
     ) -> None:
-        super().__init__(
-            value=value, key=key, namespace=namespace, created_at=created_at, updated_at=updated_at
-        )
+        super().__init__(value=value, key=key, namespace=namespace, created_at=created_at, updated_at=updated_at)
         self.score = score
 
     def dict(self) -> builtins.dict[str, Any]:

@@ -54,9 +54,7 @@ def check_condition(condition: MatchCondition) -> None:
     """Refuse a condition whose path or match type is not allowed."""
     checked_labels(condition.path)
     if condition.match_type not in ("prefix", "suffix"):
-        raise InvalidSearchError(
-            f"Unsupported match type: {condition.match_type!r}. Use 'prefix' or 'suffix'."
-        )
+        raise InvalidSearchError(f"Unsupported match type: {condition.match_type!r}. Use 'prefix' or 'suffix'.")
 
 
 def _matches_one(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
@@ -70,9 +68,7 @@ def _matches_one(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
 def _check_label(label: object, namespace: Sequence[str]) -> None:
     where = f"Invalid namespace label {label!r} found in {namespace!r}."
     if not isinstance(label, str):
-        raise InvalidNamespaceError(
-            f"{where} Namespace labels must be strings, but got {type(label).__name__}."
-        )
+        raise InvalidNamespaceError(f"{where} Namespace labels must be strings, but got {type(label).__name__}.")
     if not label:
         raise InvalidNamespaceError(f"{where} Namespace labels cannot be empty strings.")
     if "." in label:

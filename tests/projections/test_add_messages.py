@@ -176,7 +176,5 @@ def test_the_reducer_works_without_langchain() -> None:
         again = add_messages(merged, [{"role": "assistant", "content": "b", "id": "1"}])
         print([(m.type, m.content) for m in again], type(again[0]).__module__, bool(again[0].id))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[('human', 'q'), ('ai', 'b')] lithograph.eventlog.own_messages True"

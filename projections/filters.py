@@ -1,6 +1,6 @@
-"""The filter language of `search`: one meaning, on every engine.
+"""The filter language of memory items and of checkpoint metadata: one meaning, on every engine.
 
-A filter is a dict of conditions, all of which must hold. Its keys are field names of the item's value, taken
+A filter is a dict of conditions, all of which must hold. Its keys are field names of the value, taken
 literally. A condition is
 
 - a dict of operators, `{"$gte": 3, "$lt": 9}`, all of which must hold; there are `$eq`, `$ne`, `$gt`, `$gte`,
@@ -75,9 +75,7 @@ def _fields(conditions: Mapping[Any, Any], where: str) -> Predicate:
         compiled.append((name, _condition(wanted, f"{where}[{name!r}]")))
 
     def holds(value: Any) -> bool:
-        return isinstance(value, dict) and all(
-            name in value and predicate(value[name]) for name, predicate in compiled
-        )
+        return isinstance(value, dict) and all(name in value and predicate(value[name]) for name, predicate in compiled)
 
     return holds
 
