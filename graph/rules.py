@@ -227,7 +227,10 @@ class Rules:
                 rose.append(name)
             elif (change := self._decide(name, cells, written, values)) is not None:
                 changes.append((name, *change))
-        cells = _fold(cells, changes, writes, results, values)
+        try:
+            cells = _fold(cells, changes, writes, results, values)
+        except Exception as error:
+            raise StepRefusal(_refused(cells, changes, writes, values), error) from error
         updated = {name for name, _op, _data in changes if is_readable(cells, name)}
         updated.update(rose)
         return cells, untracked, updated, rose
@@ -289,6 +292,18 @@ def group(tasks: Iterable[Finished], channels: Mapping[str, Channel]) -> dict[st
             elif channel not in MARKS and channel in channels:
                 writes[channel] = [written]
     return writes
+
+
+def _refused(
+    cells: Cells, changes: Sequence[tuple[str, int, Any]], writes: Mapping[str, Sequence[Written]], values: Values
+) -> str:
+    """Return the first channel whose pinned reducer refuses the writes, of a fold that raised."""
+    for change in changes:
+        try:
+            fold_step(cells, [ChannelResult(*change, b"")], writes, values)
+        except Exception:  # noqa: BLE001 - whatever the values raised when they were combined
+            return change[0]
+    raise AssertionError("channels fold apart, so what raised together raises alone")
 
 
 def _fold(

@@ -55,7 +55,7 @@ class FallbackSerializer(Serializer):
     def encode_elements(self, value: list[Any]) -> list[bytes]:
         """Return the stored form of each element, each on its own where the whole is refused."""
         try:
-            return super().encode_elements(value)
+            return self.split_elements(super().encode(value))
         except UnsupportedTypeError:
             return [self.encode(element) for element in value]
 

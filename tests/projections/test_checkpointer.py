@@ -12,10 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lithograph.eventlog import EventLog
-from lithograph.eventlog.errors import ConflictError, NotALog, NotSupportedYet, UnsupportedTypeError
+from lithograph.eventlog.errors import ConflictError, NotALog, UnsupportedTypeError
 from lithograph.eventlog.events import CheckpointCommitted, ResultOp
 from lithograph.graph import Command
-from lithograph.projections import CheckpointTuple, EventLogSaver, HoldsOtherCheckpoints, InMemorySaver, MissingThreadId
+from lithograph.projections import (
+    CheckpointTuple,
+    EventLogSaver,
+    HoldsOtherCheckpoints,
+    InMemorySaver,
+    MissingThreadId,
+    NotSupportedYet,
+)
 from lithograph.projections.checkpointer import EventLogSaver as Saver
 from lithograph.projections.fallback import Marked
 

@@ -65,6 +65,8 @@ def test_a_failed_and_a_stored_thread(log: EventLog) -> None:
     saver.put({"configurable": {"thread_id": "x", "checkpoint_ns": ""}}, checkpoint, {}, {})
 
     assert [info.status for info in threads(log)] == ["failed"]
+    (task,) = snapshot(log, thread("failed")).tasks
+    assert "concatenate" in task.error
     (stored,) = threads(saver.log)
     assert (stored.status, stored.checkpoint_id) == ("stored", "one")
 
