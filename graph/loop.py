@@ -237,10 +237,12 @@ class Loop:
         inputs: Inputs = self.state.inputs if planned.name == START else {}
         stored: list[tuple[str, Any]] = []
         for place, (channel, value) in enumerate(task.writes):
-            origin = (self.state.id, planned.path, channel, place)
             if values.plain or channel in self.rules.untracked:
+                origin = (self.state.id, planned.path, channel, place)
                 task.written.append((channel, Written(value, origin, _same, value)))
                 continue
+            # The place among the recorded writes: a reader finds the same one.
+            origin = (self.state.id, planned.path, channel, len(stored))
             if value is None:
                 data: Any = _NONE_STORED
                 decoded = None

@@ -190,10 +190,10 @@ def _stored(
 ) -> tuple[list[tuple[str, Written]], tuple[tuple[str, Any], ...]]:
     written: list[tuple[str, Written]] = []
     stored: list[tuple[str, Any]] = []
-    for place, (channel, value) in enumerate(writes):
+    for channel, value in writes:
         if channel in loop.rules.untracked:
             continue
-        origin = (checkpoint, path, channel, place)
+        origin = (checkpoint, path, channel, len(stored))
         data = loop.values.encode(with_message_ids(loop.spec.channels.get(channel), value, origin))
         written.append((channel, Written(data, origin, loop.values.decode, loop.values.decode(data))))
         stored.append((channel, data))
