@@ -14,7 +14,7 @@ from lithograph.eventlog.events import RunStarted
 
 from .plans import DURABILITIES, INPUTS, Act, GraphPlan, graphs, scripts
 from .settings import laws
-from .world import EXPECTED, Place, Player, World, compiled, config_of
+from .world import EXPECTED, Place, Player, World, compiled, config_of, written
 
 NewName = Callable[[], str]
 
@@ -71,7 +71,7 @@ def test_a_loser_has_run_nothing_and_left_nothing(
     version = len(_records(place.log, thread))
     gated = GatedLog.of(place.log, thread, lambda: player.play((winner,)))
     loser = compiled(plan, world, gated)
-    error = _attempt(lambda: loser.invoke(inputs[1], config_of(thread), durability=durability))
+    error = _attempt(lambda: loser.invoke(written(inputs[1]), config_of(thread), durability=durability))
     if type(error) is not ConflictError:
         # Refused before it came to an append, as the winner was: an input that no channel takes.
         assert type(error) in player.outcomes[-1:]
@@ -111,7 +111,7 @@ def test_of_many_at_once_exactly_one_is_accepted(
             if edits[number]:
                 graph.update_state(config_of(thread), {"total": 1}, as_node=plan.nodes[0].name)
             else:
-                graph.invoke({**inputs[number], "total": 1}, config_of(thread), durability="sync")
+                graph.invoke({**written(inputs[number]), "total": 1}, config_of(thread), durability="sync")
         except EXPECTED as error:
             outcomes[number] = error
 
