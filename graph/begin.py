@@ -179,7 +179,7 @@ def _on_command(loop: Loop, start: Start, command: Command[Any]) -> None:
 def _command_writes(loop: Loop, command: Command[Any]) -> list[Write]:
     targets = Targets.of([name for name in loop.spec.nodes if name != START], loop.spec.aliases)
     given: Any = command.goto
-    goto: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) else (given,)
+    goto = tuple(cast("list[Any]", given)) if isinstance(given, list | tuple) else (given,)
     pairs = [(key, value) for key, value in command_pairs(command) if key in loop.spec.channels]
     return [*targets.writes(goto, source="Command"), *pairs]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from operator import methodcaller
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from .types import Overwrite
 
@@ -45,6 +46,10 @@ class Values(Protocol):
         """Return the encoding of `value`, however large: what digests cover."""
         ...
 
+    def store(self, data: bytes) -> Data:
+        """Return what is stored for a value that `raw` encoded."""
+        ...
+
     def encode_elements(self, value: list[Any]) -> list[bytes]:
         """Return the encoding of each element on its own."""
         ...
@@ -68,12 +73,16 @@ class Plain:
         """Refuse: only a logged fold has digests."""
         raise TypeError("a run without a log encodes nothing")
 
+    def store(self, data: bytes) -> Data:
+        """Refuse: only a logged fold has encodings."""
+        raise TypeError("a run without a log encodes nothing")
+
     def encode_elements(self, value: list[Any]) -> list[bytes]:
         """Refuse: only a logged fold compares encoded elements."""
         raise TypeError("a run without a log encodes nothing")
 
 
-_COPIES: dict[type, Callable[[Any], Any]] = {list: list.copy, dict: dict.copy, set: set.copy}
+_COPIES: dict[Any, Callable[[Any], Any]] = dict.fromkeys((list, dict, set), methodcaller("copy"))
 
 
 PLAIN = Plain()
@@ -81,7 +90,7 @@ PLAIN = Plain()
 
 def own(value: Any) -> Any:
     """Return `value`, or a shallow copy when it is a built-in container, so that nobody holds one of state's."""
-    copy = _COPIES.get(type(value))
+    copy = _COPIES.get(cast("Any", type(value)))
     return value if copy is None else copy(value)
 
 
@@ -188,7 +197,7 @@ class ListCell(Cell):
 
 def cell_of(value: Any) -> Cell:
     """Return a cell that holds `value`, of the kind that suits it."""
-    return ListCell(value) if type(value) is list else Cell(value)
+    return ListCell(cast("list[Any]", value)) if type(value) is list else Cell(value)
 
 
 class Written:
@@ -227,11 +236,12 @@ def overwrite_of(value: Any) -> tuple[bool, Any]:
     if isinstance(value, Overwrite):
         return True, value.value
     if type(value) is dict:
-        if len(value) == 1 and "__overwrite__" in value:
-            return True, value["__overwrite__"]
-        if len(value) == 2 and value.get("type") == "__overwrite__" and "value" in value:
-            return True, value["value"]
-    return False, value
+        table = cast("dict[Any, Any]", value)
+        if len(table) == 1 and "__overwrite__" in table:
+            return True, table["__overwrite__"]
+        if table.get("type") == "__overwrite__" and "value" in table:
+            return True, table["value"]
+    return False, cast("Any", value)
 
 
 def unwrap(value: Any) -> Any:

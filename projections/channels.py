@@ -173,9 +173,9 @@ class BinaryOperatorAggregate(Channel):
                 f"At key '{self.key}': Can receive only one Overwrite value per super-step.\n{_CONCURRENT}",
                 channel=self.key,
             )
-        op = _PINNED.get(self.operator) if self.is_pinned() else None
-        if op is not None and (op == ResultOp.MESSAGES or _all_built_in(cell, writes)):
-            return op, None
+        pinned = _pinned(self.operator)
+        if pinned is not None and (pinned[0] == ResultOp.MESSAGES or _all_built_in(cell, writes)):
+            return pinned[0], None
         left = None if cell is None else _owned_cell(cell, values)
         outcome = combine(left, writes, self.operator)
         assert outcome is not None, "a step with writes leaves a value"
@@ -183,7 +183,7 @@ class BinaryOperatorAggregate(Channel):
 
     def is_pinned(self) -> bool:
         """Tell whether the reducer is one of the pinned ones."""
-        return isinstance(self.operator, collections.abc.Hashable) and self.operator in _PINNED
+        return _pinned(self.operator) is not None
 
     def describe(self) -> dict[str, Any]:
         """Return kind and reducer: a pinned name, or a digest of the reducer's source."""
@@ -270,16 +270,11 @@ class LastValueAfterFinish(LastValue):
         return (ResultOp.EMPTY, None) if cell.readable else None
 
 
-_PINNED: dict[Any, int] = {
-    operators.add: ResultOp.ADD,
-    operators.or_: ResultOp.UNION,
-    add_messages: ResultOp.MESSAGES,
-}
-_PINNED_NAMES = {
-    operators.add: "operator.add/1",
-    operators.or_: "operator.or_/1",
-    add_messages: "add_messages/1",
-}
+_PINNED: tuple[tuple[Any, int, str], ...] = (
+    (operators.add, ResultOp.ADD, "operator.add/1"),
+    (operators.or_, ResultOp.UNION, "operator.or_/1"),  # pyright: ignore[reportUnknownMemberType]
+    (add_messages, ResultOp.MESSAGES, "add_messages/1"),
+)
 _BUILT_IN = frozenset({list, tuple, str, bytes, int, float, complex, bool, set, frozenset, dict})
 _CONCRETE: dict[Any, type] = {
     collections.abc.Sequence: list,
@@ -291,6 +286,14 @@ _CONCRETE: dict[Any, type] = {
 }
 
 
+def _pinned(reducer: Any) -> tuple[int, str] | None:
+    """Return the operation and name of a pinned reducer; by identity, because a reducer may define equality."""
+    for pinned, op, name in _PINNED:
+        if reducer is pinned:
+            return op, name
+    return None
+
+
 def concrete_type(typ: Any) -> Any:
     """Return the class to call for an empty value of an annotated type."""
     origin = get_origin(typ) or typ
@@ -299,9 +302,9 @@ def concrete_type(typ: Any) -> Any:
 
 def reducer_name(reducer: Callable[[Any, Any], Any]) -> str:
     """Return the pinned name of a reducer, or its qualified name and a digest of its source or byte code."""
-    pinned = _PINNED_NAMES.get(reducer) if isinstance(reducer, collections.abc.Hashable) else None
+    pinned = _pinned(reducer)
     if pinned is not None:
-        return pinned
+        return pinned[1]
     from .sources import source_digest
 
     name = getattr(reducer, "__qualname__", type(reducer).__qualname__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..eventlog.events import ChannelResult, ResultOp
 from .add_messages import merge_messages
@@ -77,7 +77,7 @@ def combine(cell: Cell | None, writes: Iterable[Written], reducer: Callable[[Any
         elif cell is None:
             cell = cell_of(own(value))
         elif reducer is operator.add and type(value) is list and isinstance(cell, ListCell):
-            cell = cell.extended(value)
+            cell = cell.extended(cast("list[Any]", value))
         else:
             cell = cell_of(reducer(cell.value, value))
     return cell
@@ -86,10 +86,11 @@ def combine(cell: Cell | None, writes: Iterable[Written], reducer: Callable[[Any
 def flatten(writes: Iterable[Written]) -> Iterator[Any]:
     """Yield a topic's new elements: a written list counts as its elements."""
     for written in writes:
-        if isinstance(written.value, list):
-            yield from written.value
+        value = written.value
+        if isinstance(value, list):
+            yield from cast("list[Any]", value)
         else:
-            yield written.value
+            yield value
 
 
 def _last(_cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
@@ -101,7 +102,7 @@ def _add(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Valu
 
 
 def _union(cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
-    return combine(cell, writes, operator.or_)
+    return combine(cell, writes, operator.or_)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _topic(_cell: Cell | None, writes: Sequence[Written], _data: Any, _values: Values) -> Cell | None:
@@ -151,7 +152,7 @@ def _splice(cell: Cell | None, _writes: Sequence[Written], data: Any, values: Va
     new = values.decode(middle)
     if isinstance(cell, ListCell) and type(new) is list:
         if prefix == cell.length:
-            return cell.extended(new)
+            return cell.extended(cast("list[Any]", new))
         old = cell.value
         return ListCell([*old[:prefix], *new, *old[len(old) - suffix :]])
     old = "" if cell is None else cell.value

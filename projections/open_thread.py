@@ -75,8 +75,8 @@ class OpenThread:
     ) -> Iterator[Place]:
         """Return the checkpoints of the config's namespace, newest first by position; read as they are looked at.
 
-        A config with a checkpoint id means that one alone. `filter`: conditions on the metadata (see `filters`). `before`: only what
-        was committed before that checkpoint. `everywhere`: of all namespaces. Raises `CheckpointNotFound`.
+        A config with a checkpoint id means that one alone. `filter`: conditions on the metadata (see `filters`).
+        `before`: only what was committed before that checkpoint. `everywhere`: of all namespaces. Raises `CheckpointNotFound`.
         """
         check_limit(limit)
         wanted = compile_filter(filter)

@@ -142,7 +142,7 @@ def values_of(cells: Cells, keys: tuple[str, ...] | str | None) -> Any:
         return cell.get() if cell is not None and cell.readable else None
     if keys is None:
         values = {name: cell.get() for name, cell in cells.items() if cell.readable and not is_control(name)}
-        return values[ROOT] if ROOT in values else values
+        return values.get(ROOT, values)
     return {key: cell.get() for key in keys if (cell := cells.get(key)) is not None and cell.readable}
 
 

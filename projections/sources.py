@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from blake3 import blake3
 
@@ -14,12 +14,17 @@ def source_digest(function: Any) -> str:
     """
     import inspect
 
-    target = inspect.unwrap(function) if callable(function) else function
+    target: Any = inspect.unwrap(function) if callable(function) else function
     if not hasattr(target, "__code__") and not inspect.isclass(target):
-        target = getattr(target, "func", None) or type(target)
+        target = getattr(target, "func", None) or cast("Any", type(target))
     try:
         text = inspect.getsource(target)
     except (OSError, TypeError):
-        code = getattr(target, "__code__", None)
-        text = repr((code.co_code, code.co_consts, code.co_names)) if code else repr(target)
+        code: Any = getattr(target, "__code__", None)
+        text = repr((code.co_code, code.co_names, _plain(code.co_consts))) if code else repr(target)
     return blake3(text.encode("utf-8", "surrogatepass")).hexdigest(8)
+
+
+def _plain(constants: tuple[Any, ...]) -> list[Any]:
+    """Return a function's constants without addresses: of the functions in it, their byte code."""
+    return [getattr(constant, "co_code", constant) for constant in constants]

@@ -7,7 +7,7 @@ splice (kept prefix and suffix), entries (keys removed and set) and the whole va
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ResultOp
 from .cells import Cell, Values
@@ -23,19 +23,35 @@ def describe_change(old: Cell | None, new: Any, values: Values) -> Change:
     """Return the recorded form of a channel's new value, given the cell it had before."""
     if values.plain:
         return ResultOp.WHOLE, new
-    whole = values.encode(new)
-    if old is None or not isinstance(whole, bytes):
-        return ResultOp.WHOLE, whole
-    change = None
-    if type(new) is list and type(old.value) is list:
-        change = _splice_lists(old.value, new, values)
-    elif type(new) is str and type(old.value) is str:
-        change = _splice_texts(old.value, new, values)
-    elif type(new) is dict and type(old.value) is dict:
-        change = _entries(old.value, new, values)
-    if change is None or change[1] + _OVERHEAD >= len(whole):
-        return ResultOp.WHOLE, whole
-    return change[0]
+    whole = values.raw(new)
+    change = None if old is None else _smaller(old.value, new, values)
+    if change is None or change.size + _OVERHEAD >= len(whole):
+        return ResultOp.WHOLE, values.store(whole)
+    return change.op, [*change.kept, *map(values.store, change.parts)]
+
+
+class _Smaller(NamedTuple):
+    """A change that may be shorter to record than the whole value."""
+
+    op: int
+    kept: tuple[int, ...]
+    parts: tuple[bytes, ...]
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes, about."""
+        return sum(map(len, self.parts))
+
+
+def _smaller(old: Any, new: Any, values: Values) -> _Smaller | None:
+    kind = cast("Any", type(new))
+    if kind is not type(old):
+        return None
+    if kind is list:
+        return _splice(new, values.encode_elements(old), values.encode_elements(new), values)
+    if kind is str:
+        return _splice(new, old, new, values)
+    return _entries(old, new, values) if kind is dict else None
 
 
 def common_ends(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
@@ -50,20 +66,14 @@ def common_ends(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
     return prefix, suffix
 
 
-def _splice_lists(old: list[Any], new: list[Any], values: Values) -> tuple[Change, int] | None:
-    before, after = values.encode_elements(old), values.encode_elements(new)
+def _splice(new: Any, before: Sequence[Any], after: Sequence[Any], values: Values) -> _Smaller:
+    """Return the splice between two lists or strings; `before` and `after` are what decides that parts are equal."""
     prefix, suffix = common_ends(before, after)
-    middle = values.encode(new[prefix : len(new) - suffix])
-    return ((ResultOp.SPLICE, [prefix, suffix, middle]), len(middle)) if isinstance(middle, bytes) else None
+    middle = values.raw(new[prefix : len(new) - suffix])
+    return _Smaller(ResultOp.SPLICE, (prefix, suffix), (middle,))
 
 
-def _splice_texts(old: str, new: str, values: Values) -> tuple[Change, int] | None:
-    prefix, suffix = common_ends(old, new)
-    middle = values.encode(new[prefix : len(new) - suffix])
-    return ((ResultOp.SPLICE, [prefix, suffix, middle]), len(middle)) if isinstance(middle, bytes) else None
-
-
-def _entries(old: dict[Any, Any], new: dict[Any, Any], values: Values) -> tuple[Change, int] | None:
+def _entries(old: dict[Any, Any], new: dict[Any, Any], values: Values) -> _Smaller | None:
     before, after = _encoded_items(old, values), _encoded_items(new, values)
     removed = [key for part, key in _keys(old, values) if part not in after]
     kept = [part for part in before if part in after]
@@ -71,10 +81,7 @@ def _entries(old: dict[Any, Any], new: dict[Any, Any], values: Values) -> tuple[
     if list(after)[: len(kept)] != kept:
         return None
     changed = [[key, new[key]] for part, key in _keys(new, values) if before.get(part) != after[part]]
-    gone, put = values.encode(removed), values.encode(changed)
-    if not isinstance(gone, bytes) or not isinstance(put, bytes):
-        return None
-    return (ResultOp.ENTRIES, [gone, put]), len(gone) + len(put)
+    return _Smaller(ResultOp.ENTRIES, (), (values.raw(removed), values.raw(changed)))
 
 
 def _keys(table: dict[Any, Any], values: Values) -> list[tuple[bytes, Any]]:

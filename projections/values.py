@@ -27,8 +27,7 @@ class LogValues:
 
     def encode(self, value: Any) -> Any:
         """Return the bytes of a value, or the array of the blob that holds them."""
-        data = self._serializer.encode(value)
-        return data if len(data) <= BLOB_THRESHOLD else self.stored(data)
+        return self.store(self._serializer.encode(value))
 
     def decode(self, data: Any) -> Any:
         """Return the value of stored data; raises `MalformedValue` or `IntegrityError`."""
@@ -36,7 +35,9 @@ class LogValues:
             return self._serializer.decode(data)
         return self._serializer.decode(self._log.get_blob(lift_blob(data)))
 
-    def stored(self, data: bytes) -> Any:
-        """Return the array of a blob that holds encoded bytes."""
+    def store(self, data: bytes) -> Any:
+        """Return encoded bytes as they are stored: themselves, or the array of the blob that holds them."""
+        if len(data) <= BLOB_THRESHOLD:
+            return data
         assert self._name is not None, "a reader of other threads does not write"
         return self._log.put_blob(self._name, data)
