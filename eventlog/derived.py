@@ -165,7 +165,7 @@ def open_rows(log_folder: Path, *, read_only: bool) -> DerivedRows | None:
     """
     folder = log_folder / FOLDER
     if read_only:
-        if not (folder / DATA_FILE).exists():
+        if not _ever_written(folder):
             return None
         try:
             return DerivedRows(folder, read_only=True)
@@ -176,6 +176,22 @@ def open_rows(log_folder: Path, *, read_only: bool) -> DerivedRows | None:
     except CorruptionError:
         remove_rows(log_folder)
         return DerivedRows(folder, read_only=False)
+
+
+def _ever_written(folder: Path) -> bool:
+    """Tell whether there is more than a file that somebody began to make: whoever did may have been killed."""
+    path = folder / DATA_FILE
+    if not path.exists() or not path.stat().st_size:
+        return False
+    try:
+        environment = open_environment(folder, (), read_only=True)
+    except LithographError:
+        # Whatever is wrong with it, something was there.
+        return True
+    try:
+        return environment.last_transaction() > 0
+    finally:
+        environment.close()
 
 
 def remove_rows(log_folder: Path) -> None:

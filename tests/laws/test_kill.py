@@ -1,0 +1,103 @@
+"""Law L5: what was acknowledged survives SIGKILL at any instant; a log after it is a prefix of what was appended."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lithograph.eventlog import EventLog, StreamName, id_text
+from lithograph.eventlog.events import ChannelWritten, CheckpointCommitted, RunStarted
+
+from .child import expected, graph
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.crash
+
+
+def _kill(folder: Path, durability: str, first: int, seconds: float) -> list[int]:
+    """Let a child run for a while after its first acknowledgement, kill it, and return what it acknowledged."""
+    command = [sys.executable, "-m", "tests.laws.child", str(folder), durability, str(first)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert child.stdout is not None
+    acknowledged = [int(child.stdout.readline())]
+    time.sleep(seconds)
+    child.send_signal(signal.SIGKILL)
+    acknowledged += [int(line) for line in child.stdout if line.endswith("\n")]
+    child.wait(20)
+    return acknowledged
+
+
+def _effects(folder: Path) -> list[list[str]]:
+    return [line.split() for line in (folder / "effects").read_text().splitlines()]
+
+
+def _config(thread: str) -> Any:
+    return {"configurable": {"thread_id": thread}}
+
+
+def _check(folder: Path, durability: str, acknowledged: list[int]) -> None:
+    """Hold the log that a killed child left to what the child had said and done; then go on with it."""
+    with EventLog(folder / "log") as log:
+        assert log.verify().findings == []
+        compiled = graph(folder, log)
+        for number in acknowledged:
+            state = compiled.get_state(_config(f"t{number}"))
+            assert (state.values, state.next) == (expected(number), ())
+        threads = {effect[0] for effect in _effects(folder)}
+        for thread in sorted(threads):
+            _check_thread(log, folder, durability, thread)
+        half_way = f"t{max(acknowledged) + 1}"
+        if log.head(log.stream_id(StreamName("thread", half_way))).version:
+            _go_on(compiled, log, folder, half_way)
+
+
+def _check_thread(log: EventLog, folder: Path, durability: str, thread: str) -> None:
+    events = [record.event for record in log.read_stream(log.stream_id(StreamName("thread", thread)), 0, 10_000)]
+    assert isinstance(events[0], RunStarted), "a node ran before its run had claimed the thread"
+    if durability == "sync":
+        committed = {id_text(event.id) for event in events if isinstance(event, CheckpointCommitted)}
+        witnessed = {effect[1] for effect in _effects(folder) if effect[0] == thread}
+        assert witnessed <= committed, "a superstep ran before the one before it was on disk"
+
+
+def _go_on(compiled: Any, log: EventLog, folder: Path, thread: str) -> None:
+    """Go on with a half-way thread: it ends as if nothing had happened, and finished tasks do not run again."""
+    number = int(thread[1:])
+    records = log.read_stream(log.stream_id(StreamName("thread", thread)), 0, 10_000)
+    kept = {id_text(r.event.task) for r in records if isinstance(r.event, ChannelWritten)}
+    before = Counter(effect[2] for effect in _effects(folder))
+    if compiled.get_state(_config(thread)).tasks:
+        compiled.invoke(None, _config(thread))
+    after = Counter(effect[2] for effect in _effects(folder))
+    assert [task for task in kept if after[task] != before[task]] == []
+    assert compiled.get_state(_config(thread)).values == expected(number)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+def test_a_killed_run_keeps_what_it_acknowledged(tmp_path: Path, durability: str) -> None:
+    """After SIGKILL what `invoke` returned is there; in `sync` every step that left an effect is there too."""
+    draw = random.Random(durability)
+    first = 0
+    for _ in range(2):
+        acknowledged = _kill(tmp_path, durability, first, draw.uniform(0.05, 0.4))
+        _check(tmp_path, durability, acknowledged)
+        first = max(acknowledged) + 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_runs_killed_many_times_keep_what_they_acknowledged(tmp_path: Path, durability: str) -> None:
+    """The same, forty times on one log, at instants that are nobody's choice."""
+    draw = random.Random()
+    first = 0
+    for _ in range(40):
+        acknowledged = _kill(tmp_path, durability, first, draw.uniform(0.0, 0.6))
+        _check(tmp_path, durability, acknowledged)
+        first = max(acknowledged) + 2
