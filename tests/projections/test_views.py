@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -24,8 +23,7 @@ from lithograph.projections.reader import threads_of
 from lithograph.projections.values import LogValues
 from lithograph.projections.view_writer import DUE_RECORDS, poke_views, rebuild_views, view_writer_of
 
-
-LONG = "blah " * 400
+LONG = "blah " * 900
 """Makes a turn some KB, so that a rung is due after a dozen of them."""
 
 
@@ -169,12 +167,12 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(lived: Path, tmp_path: Path) -> Iterator[Path]:
+def copy(lived: Path, tmp_path: Path) -> Path:
     """A copy of that log, with its views."""
     path = without_views(lived, tmp_path / "copy")
     (path / "views").mkdir()
     shutil.copyfile(lived / "views" / "data.mdb", path / "views" / "data.mdb")
-    yield path
+    return path
 
 
 def check_rebuild(path: Path, at: Path) -> None:
@@ -369,7 +367,7 @@ KILLED = TALK.replace(".catch_up(all=True)", '.catch_up(all=True); print("seen",
 
 @pytest.mark.crash
 def test_a_kill_leaves_older_views(tmp_path: Path) -> None:
-    """A process that is killed between an append and its views leaves a log that reads right, and views that catch up."""
+    """A process that is killed between an append and its views leaves a log that reads right."""
     path = tmp_path / "log"
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(path), str(Path(__file__).parent), "a"], stdout=subprocess.PIPE, text=True
