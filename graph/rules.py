@@ -77,7 +77,7 @@ class Rules:
     def __init__(self, spec: GraphSpec) -> None:
         self.spec = spec
         self.order = {name: place for place, name in enumerate(spec.nodes)}
-        self.forgetting = tuple(
+        self.forgetting = frozenset(
             name
             for name, channel in spec.channels.items()
             if type(channel).pass_step is not Channel.pass_step and channel.pass_step(Cell(None)) is not None
@@ -244,9 +244,8 @@ class Rules:
     def _pass_step(self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values) -> Cells:
         channels = self.spec.channels
         changes: list[tuple[str, int, Any]] = []
-        for name in self.forgetting:
-            cell = cells.get(name)
-            if cell is not None and name not in updated and cell.readable:
+        for name, cell in cells.items():
+            if name in self.forgetting and name not in updated and cell.readable:
                 change = channels[name].pass_step(cell)
                 if change is not None:
                     changes.append((name, *change))

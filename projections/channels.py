@@ -270,9 +270,9 @@ class LastValueAfterFinish(LastValue):
         return (ResultOp.EMPTY, None) if cell.readable else None
 
 
-_PINNED: tuple[tuple[Any, int, str], ...] = (
+_PINNED: tuple[tuple[object, int, str], ...] = (
     (operators.add, ResultOp.ADD, "operator.add/1"),
-    (operators.or_, ResultOp.UNION, "operator.or_/1"),  # pyright: ignore[reportUnknownMemberType]
+    (getattr(operators, "or_"), ResultOp.UNION, "operator.or_/1"),  # noqa: B009 (its type is generic beyond use)
     (add_messages, ResultOp.MESSAGES, "add_messages/1"),
 )
 _BUILT_IN = frozenset({list, tuple, str, bytes, int, float, complex, bool, set, frozenset, dict})

@@ -23,7 +23,7 @@ _THEIR_TABLES = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND nam
 class HoldsOtherCheckpoints(LogError, ValueError):
     """The SQLite file that names the log holds LangGraph's checkpoints, which would seem to be lost."""
 
-    code = "LG115"
+    code = "LG116"
 
 
 def open_log(connection: Any) -> EventLog:

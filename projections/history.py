@@ -93,14 +93,16 @@ def _before_fork(
         source = fold_until(log, fork.source, fork.version, values)
     else:
         source = threads_of(log).head(log, fork.source, values)
-    last = fork.version + 1
-    wanted = fork.checkpoint
-    for state, writes in history(log, source, values, before=before or last):
-        if fork.checkpoint is not None and before is None and state.id != wanted:
-            continue
-        entry = moved(state)
-        if past.is_base(fork, entry):
-            yield entry, past.writes_at(entry)
-        else:
-            yield entry, {inherited(v): w for v, w in writes.items() if v <= fork.version}
-        wanted = state.parent
+    bases = {state.id for state in past.inherited(fork).heads.values()}
+    wanted, passed = fork.checkpoint, before is None
+    for state, writes in history(log, source, values, before=fork.version + 1):
+        is_ours = wanted is None or state.id == wanted
+        if is_ours and passed:
+            entry = moved(state)
+            known = {inherited(v): w for v, w in writes.items() if v <= fork.version}
+            yield entry, past.writes_at(entry) if state.id in bases else known
+        if is_ours and wanted is not None:
+            if state.parent is None:
+                return
+            wanted = state.parent
+        passed = passed or state.version == before

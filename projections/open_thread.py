@@ -76,7 +76,8 @@ class OpenThread:
         """Return the checkpoints of the config's namespace, newest first by position; read as they are looked at.
 
         A config with a checkpoint id means that one alone. `filter`: conditions on the metadata (see `filters`).
-        `before`: only what was committed before that checkpoint. `everywhere`: of all namespaces. Raises `CheckpointNotFound`.
+        `before`: only what was committed before that checkpoint. `everywhere`: of all namespaces. Raises
+        `CheckpointNotFound`.
         """
         check_limit(limit)
         wanted = compile_filter(filter)
@@ -113,18 +114,17 @@ class OpenThread:
 
     def _written(self) -> Iterator[ChannelWritten]:
         """Yield all write events that the thread reaches."""
-        stream, until, fork = self.stream, self.thread.version, self.thread.fork
+        past, until, fork = self.past(), self.thread.version, self.thread.fork
         while True:
-            for page in self.log.scan_stream(stream, until=until):
-                for record in page:
-                    if record.header.kind == ChannelWritten.kind:
-                        event = record.event
-                        assert isinstance(event, ChannelWritten)
-                        yield event
+            for record in past.records(until=until):
+                if record.header.kind == ChannelWritten.kind:
+                    event = record.event
+                    assert isinstance(event, ChannelWritten)
+                    yield event
             if fork is None:
                 return
-            stream, until = fork.source, max(fork.version, fork.cut)
-            fork = StreamPast(self.log, stream, self.values).fork()
+            past, until = past.source_of(fork), max(fork.version, fork.cut)
+            fork = past.fork()
 
     def _places(self, checkpoint_id: str | None, before: Mapping[str, Any] | None) -> Iterator[Place]:
         if checkpoint_id:

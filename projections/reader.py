@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -280,6 +280,11 @@ class StreamPast:
         first = self.event_at(1)
         return first if isinstance(first, ThreadForked) else None
 
+    def records(self, *, after: int = 0, until: int | None = None) -> Iterator[Record]:
+        """Yield the stream's own records from version `after + 1` on."""
+        for page in self._log.scan_stream(self._stream, after=after, until=until, page=_PAGE):
+            yield from page
+
     def record_at(self, version: int) -> Record:
         """Return the record at a version, read from the stream that holds it."""
         if version > 0:
@@ -292,21 +297,19 @@ class StreamPast:
     def _writes_after(self, version: int, checkpoint: bytes, namespace: str) -> OpenWrites:
         writes: OpenWrites = {}
         claimed = 0
-        for page in self._log.scan_stream(self._stream, after=version, page=_PAGE):
-            for record in page:
-                kind = record.header.kind
-                if kind == RunStarted.kind:
-                    claimed = record.header.version
-                if kind != ChannelWritten.kind and kind != CheckpointCommitted.kind:
-                    continue
-                event = record.event
-                if isinstance(event, CheckpointCommitted):
-                    if event.namespace == namespace:
-                        if skips_steps(event):
-                            forget_run(writes, claimed)
-                        return writes
-                elif isinstance(event, ChannelWritten) and event.checkpoint == checkpoint:
-                    writes[record.header.version] = event
+        for record in self.records(after=version):
+            kind = record.header.kind
+            if kind == RunStarted.kind:
+                claimed = record.header.version
+            if kind != ChannelWritten.kind and kind != CheckpointCommitted.kind:
+                continue
+            event = record.event
+            if isinstance(event, ChannelWritten) and event.checkpoint == checkpoint:
+                writes[record.header.version] = event
+            elif isinstance(event, CheckpointCommitted) and event.namespace == namespace:
+                if skips_steps(event):
+                    forget_run(writes, claimed)
+                return writes
         return writes
 
     def _left_at(self, fork: ThreadForked) -> Thread:
