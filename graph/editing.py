@@ -12,6 +12,7 @@ from ..projections.reader import threads_of
 from ..projections.snapshot import config_of
 from ..projections.types import RunnableConfig, StateUpdate
 from .config import configurable
+from .fence import not_from_within
 from .journal import Journal
 from .loop import Loop
 from .persistence import OpenThread, Persistence
@@ -41,12 +42,15 @@ def edit(
     actor, reason = actor_of(config)
     log.demand_actor("manual edit", actor=actor)
     thread = persistence.open(config)
+    not_from_within(thread)
     asked = configurable(config)
     place = thread.find(asked["checkpoint_id"]) if asked.get("checkpoint_id") and thread.thread.version else None
     place = place or thread.head(asked.get("checkpoint_ns", ""))
     run = log.clock.random(16)
     # Durability `exit`: everything in one append, so the edit is there as a whole or not at all.
-    writer = RunWriter(log, thread.name, thread.thread.version, run, durability="exit", actor=actor, reason=reason)
+    writer = RunWriter(
+        log, thread.name, thread.thread.version, run, durability="exit", actor=actor, reason=reason, whole=True
+    )
     journal = Journal(
         log,
         thread.thread.copy(),

@@ -17,6 +17,7 @@ from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
 from .begin import Start, begin
 from .config import configurable, recursion_limit_of
 from .driver import drive
+from .fence import not_from_within
 from .interrupts import is_answer_map
 from .journal import Journal
 from .loop import Loop
@@ -127,6 +128,7 @@ class Run:
             begin(loop, Start(None, {}, False, False, options.durability, None, frozenset()), given)
             return loop, None
         thread = persistence.open(options.config)
+        not_from_within(thread)
         start = self._start(thread, given)
         self._id = _run_id(options.config, self._clock)
         self._base = None if start.base is None else start.base.id
@@ -194,6 +196,7 @@ class Run:
             thread_id=thread_id,
             run_id=None if journal is None else id_text(journal.run),
             namespace="",
+            stream=b"" if journal is None else journal.thread.stream,
         )
         loop = Loop(
             self._rules,

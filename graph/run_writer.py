@@ -38,11 +38,14 @@ class RunWriter:
         durability: str,
         actor: str | None = None,
         reason: str | None = None,
+        whole: bool = False,
     ) -> None:
+        """`whole`: everything that a drain finds is one append, or refused as too large; never part of it."""
         self._log = log
         self._name = name
         self._run = run
         self._durability = durability
+        self._whole = whole
         acting = current_actor()
         self._actor = acting.name or actor
         self._reason = acting.reason or reason
@@ -126,7 +129,7 @@ class RunWriter:
                     self._bytes = self._steps = 0
 
     def _batch(self) -> list[Stamped]:
-        if len(self._queue) <= _RECORDS_PER_APPEND and self._bytes <= _BYTES_PER_APPEND:
+        if self._whole or (len(self._queue) <= _RECORDS_PER_APPEND and self._bytes <= _BYTES_PER_APPEND):
             return list(self._queue)
         size = 0
         for count, stamped in enumerate(self._queue):

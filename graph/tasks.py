@@ -37,7 +37,10 @@ class RunScope:
         thread_id: str | None,
         run_id: str | None,
         namespace: str,
+        stream: bytes = b"",
     ) -> None:
+        self.stream = stream
+        """The thread's stream; empty without a log."""
         self.config = config
         self.context = context
         self.store = store
