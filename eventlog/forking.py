@@ -91,17 +91,20 @@ def _of_earlier(log: EventLog, stream: bytes, wanted: bytes) -> ThreadForked | N
     until = log.head(stream).version
     while True:
         fork: ThreadForked | None = None
-        for page in log.scan_stream(stream, until=until):
-            for record in page:
-                if record.header.kind == CheckpointCommitted.kind:
-                    event = record.event
-                    assert isinstance(event, CheckpointCommitted)
-                    if event.id == wanted and event.namespace == "":
-                        return ThreadForked(stream, record.header.version, wanted)
-                elif record.header.kind == ThreadForked.kind:
-                    event = record.event
-                    assert isinstance(event, ThreadForked)
-                    fork = event
+        for record in _forwards(log, stream, until):
+            event = record.event
+            if isinstance(event, ThreadForked):
+                fork = event
+            elif isinstance(event, CheckpointCommitted) and event.id == wanted and event.namespace == "":
+                return ThreadForked(stream, record.header.version, wanted)
         if fork is None:
             return None
         stream, until = fork.source, fork.version
+
+
+def _forwards(log: EventLog, stream: bytes, until: int) -> Iterator[Record]:
+    """Yield a stream's commits, and the fork it may begin with, up to a version."""
+    for page in log.scan_stream(stream, until=until):
+        for record in page:
+            if record.header.kind in (CheckpointCommitted.kind, ThreadForked.kind):
+                yield record

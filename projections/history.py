@@ -45,10 +45,11 @@ def history(log: EventLog, thread: Thread, values: Values, *, before: int | None
         top = thread.version
         borders = {*thread.ladder, *(at for at in past.rungs.versions if at < top)}
         for low in [*sorted(borders, reverse=True), 0]:
-            if before is None or low < before:
-                first = past.known_at(low) if low else None
-                if low and first is None:
-                    continue
+            wanted = before is None or low < before
+            first = past.known_at(low) if low and wanted else None
+            if wanted and low and first is None:
+                continue
+            if wanted:
                 yield from _block(log, thread, past, values, first, top, before)
             top = low
     if thread.fork is not None:

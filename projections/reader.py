@@ -168,6 +168,7 @@ class StreamPast:
         self._pages: OrderedDict[int, list[Record]] = OrderedDict()
         self._states: OrderedDict[int, CheckpointState] = OrderedDict()
         self._source: StreamPast | None = None
+        self._inherited: Thread | None = None
         self._rungs_of = rungs_of
 
     @cached_property
@@ -264,6 +265,8 @@ class StreamPast:
 
     def inherited(self, fork: ThreadForked) -> Thread:
         """Return the thread that a fork begins with: the source as of where it was left, under the fork's numbers."""
+        if self._inherited is not None:
+            return self._inherited.copy()
         if fork.checkpoint is None:
             source = fold_until(self._log, fork.source, fork.version, self._values, rungs_of=self._rungs_of)
         else:
@@ -273,7 +276,8 @@ class StreamPast:
         thread.open = {checkpoint: _moved_writes(writes) for checkpoint, writes in source.open.items()}
         thread.paused = {checkpoint: _moved_step(step) for checkpoint, step in source.paused.items()}
         thread.refused = source.refused
-        return thread
+        self._inherited = thread
+        return thread.copy()
 
     def fork(self) -> ThreadForked | None:
         """Return the event that this stream began with, when it is a fork."""

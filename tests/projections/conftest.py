@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
 import pytest
 from lithograph.eventlog import EventLog
@@ -78,3 +79,26 @@ def counter(log: EventLog) -> CompiledStateGraph:
     builder.add_node("add", lambda state: {"done": [f"{len(state['done'])}"], "word": "x" * len(state["done"])})
     builder.add_edge(START, "add")
     return builder.compile(checkpointer=log)
+
+
+def place(name: str = "1", checkpoint: str | None = None, namespace: str = "") -> Config:
+    """Return a config as a foreign runtime passes it to a saver."""
+    keys = {"thread_id": name, "checkpoint_ns": namespace}
+    return {"configurable": keys if checkpoint is None else {**keys, "checkpoint_id": checkpoint}}
+
+
+def checkpoint(values: dict[str, Any], versions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a checkpoint as a foreign runtime makes it."""
+    return {
+        "v": 4,
+        "id": str(uuid4()),
+        "ts": "2026-01-01T00:00:00+00:00",
+        "channel_values": values,
+        "channel_versions": versions,
+        "versions_seen": {"__input__": {}},
+        "updated_channels": None,
+        **more,
+    }
+
+
+METADATA = {"source": "loop", "step": 1, "parents": {}}

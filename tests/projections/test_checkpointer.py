@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -12,67 +10,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lithograph.eventlog import EventLog
-from lithograph.eventlog.errors import ConflictError, NotALog, UnsupportedTypeError
+from lithograph.eventlog.errors import ConflictError
 from lithograph.eventlog.events import CheckpointCommitted, ResultOp
 from lithograph.graph import Command
 from lithograph.projections import (
     CheckpointTuple,
     EventLogSaver,
-    HoldsOtherCheckpoints,
     InMemorySaver,
     MissingThreadId,
     NotSupportedYet,
 )
-from lithograph.projections.checkpointer import EventLogSaver as Saver
-from lithograph.projections.fallback import Marked
 
-from .conftest import Config, counter, desk, fresh
+from .conftest import METADATA, Config, checkpoint, counter, desk, fresh, place
 
 INPUT: dict[str, Any] = {"done": ["in"], "word": "", "note": ""}
-
-
-def place(name: str = "1", checkpoint: str | None = None, namespace: str = "") -> Config:
-    """Return a config as a foreign runtime passes it to a saver."""
-    keys = {"thread_id": name, "checkpoint_ns": namespace}
-    return {"configurable": keys if checkpoint is None else {**keys, "checkpoint_id": checkpoint}}
-
-
-def checkpoint(values: dict[str, Any], versions: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return a checkpoint as a foreign runtime makes it."""
-    return {
-        "v": 4,
-        "id": str(uuid4()),
-        "ts": "2026-01-01T00:00:00+00:00",
-        "channel_values": values,
-        "channel_versions": versions,
-        "versions_seen": {"__input__": {}},
-        "updated_channels": None,
-        **more,
-    }
-
-
-METADATA = {"source": "loop", "step": 1, "parents": {}}
-
-
-class Unknown:
-    """A value that no registry knows."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-class Numbers:
-    """A serde for `Unknown`, and for lists of it."""
-
-    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Return the numbers, separated."""
-        many = isinstance(obj, list)
-        return "many" if many else "one", b",".join(b"%d" % each.number for each in (obj if many else [obj]))
-
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Return what was dumped."""
-        values = [Unknown(int(each)) for each in data[1].split(b",")]
-        return values if data[0] == "many" else values[0]
 
 
 # Threads of our own runtime
@@ -455,163 +406,3 @@ def test_actor_and_reason_are_on_what_is_put(log: EventLog) -> None:
     asyncio.run(run())
 
     assert {(record.body.actor, record.body.reason) for record in log.read()} == {("alice", "import")}
-
-
-# Which log
-
-
-def test_a_log_that_was_given_stays_open(log: EventLog) -> None:
-    """A saver closes only what it opened."""
-    with EventLogSaver(log) as saver:
-        saver.setup()
-        saver.setup()
-
-    assert log.log_head().position == 0
-
-
-def test_a_path_is_a_folder(tmp_path: Path) -> None:
-    """A path opens the log there, as a value, a string and a context manager; it is closed with the saver."""
-    path = tmp_path / "checkpoints.lithograph"
-    with EventLogSaver.from_conn_string(str(path)) as saver:
-        saver.put(place(), checkpoint({"a": 1}, {"a": 1}), METADATA, {"a": 1})
-    with pytest.raises(ValueError, match="clos"):
-        saver.get(place())
-
-    again = EventLogSaver(path)
-    assert again.get(place()) is not None
-    again.close()
-
-
-def test_sqlite_names_mean_the_folder_beside(tmp_path: Path) -> None:
-    """`checkpoint.db`, its URL and a connection to it mean the same log: the folder beside it."""
-    file = tmp_path / "checkpoint.db"
-    with sqlite3.connect(file) as connection:
-        connection.execute("CREATE TABLE mine (x)")
-    made = checkpoint({"a": 1}, {"a": 1})
-    with EventLogSaver(connection) as saver:
-        saver.put(place(), made, METADATA, {"a": 1})
-    connection.close()
-
-    assert (tmp_path / "checkpoint.db.lithograph").is_dir()
-    for name in (file, str(file), f"sqlite:///{file}"):
-        with EventLogSaver(name) as saver:
-            assert saver.get(place()) == made
-
-
-def test_memory_names_mean_memory() -> None:
-    """`:memory:`, its URL and a connection to it give a log that no other saver sees."""
-    with sqlite3.connect(":memory:") as connection:
-        for name in (":memory:", "sqlite:///:memory:", "sqlite://" + "/", connection):
-            saver = EventLogSaver(name)
-            assert saver.log.path is None
-            saver.put(place(), checkpoint({}, {}), METADATA, {})
-            saver.close()
-    connection.close()
-    assert InMemorySaver().log.path is None
-
-
-def test_a_file_with_other_checkpoints_is_not_passed_over(tmp_path: Path) -> None:
-    """A file that holds LangGraph's tables is refused, naming how to bring them over; no folder appears."""
-    file = tmp_path / "old.db"
-    with sqlite3.connect(file) as connection:
-        connection.execute("CREATE TABLE checkpoints (x)")
-
-    for name in (file, connection):
-        with pytest.raises(HoldsOtherCheckpoints, match="lithograph import sqlite"):
-            EventLogSaver(name)
-    connection.close()
-
-    assert [each.name for each in tmp_path.iterdir()] == ["old.db"]
-
-
-def test_other_connections_are_refused(tmp_path: Path) -> None:
-    """A server's URL, another object, a folder of something else: each says what a log is."""
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match="folder"):
-        EventLogSaver("postgresql://host/db")
-    with pytest.raises(TypeError, match="sqlite3"):
-        EventLogSaver(object())
-    with pytest.raises(NotALog):
-        EventLogSaver(tmp_path)
-
-
-# A serde of the user's
-
-
-def test_a_serde_is_used_for_what_the_registry_refuses(log: EventLog) -> None:
-    """Without one such a value is refused before anything is stored; with one it comes back through it."""
-    made = checkpoint({"odd": Unknown(7), "many": [Unknown(1), Unknown(2)], "plain": (1, 2)}, {"odd": 1})
-    with pytest.raises(UnsupportedTypeError):
-        EventLogSaver(log).put(place(), made, METADATA, {"odd": 1})
-    assert log.log_head().position == 0
-
-    saver = EventLogSaver(log, serde=Numbers())
-    config = saver.put(place(), made, METADATA, {"odd": 1})
-    saver.put_writes(config, [("odd", Unknown(8))], "t")
-
-    for reader in (saver, EventLogSaver(fresh(log), serde=Numbers())):
-        found = reader.get_tuple(place())
-        assert found is not None
-        values = found.checkpoint["channel_values"]
-        assert values["odd"].number == 7
-        assert [each.number for each in values["many"]] == [1, 2]
-        assert values["plain"] == (1, 2)
-        assert found.pending_writes is not None
-        assert found.pending_writes[0][2].number == 8
-
-
-def test_a_list_of_refused_values_is_still_stored_as_what_changed(log: EventLog) -> None:
-    """Splices stay: a list of values for the serde that grows by one stores one."""
-    saver = EventLogSaver(log, serde=Numbers())
-    config = place()
-    for count in (100, 101):
-        made = checkpoint({"many": [Unknown(10_000 + each) for each in range(count)]}, {"many": count})
-        config = saver.put(config, made, METADATA, {"many": count})
-
-    record = log.read(log.log_head().position - 1)[0]
-
-    assert len(record.data) < 600
-    found = saver.get(place())
-    assert found is not None
-    assert [each.number for each in found["channel_values"]["many"]] == [10_000 + each for each in range(101)]
-
-
-def test_who_reads_without_the_serde_gets_the_marked_part(log: EventLog) -> None:
-    """Nothing is loaded by a reader that was not told to: the part is there with its tag, and is kept as it is."""
-    EventLogSaver(log, serde=Numbers()).put(place(), checkpoint({"odd": Unknown(7)}, {"odd": 1}), METADATA, {"odd": 1})
-
-    found = EventLogSaver(log).get(place())
-
-    assert found is not None
-    assert found["channel_values"]["odd"] == Marked("one", b"7")
-    assert type(found["channel_values"]["odd"]) is Marked
-
-
-def test_a_graph_on_a_saver_with_a_serde_stores_what_the_registry_refuses(log: EventLog) -> None:
-    """Our own runtime uses a saver's serde as well."""
-    graph = counter(EventLogSaver(log, serde=Numbers()))  # type: ignore[arg-type]
-    graph.invoke({**INPUT, "note": Unknown(5)}, place())
-
-    assert graph.get_state(place()).values["note"].number == 5
-    with pytest.raises(UnsupportedTypeError):
-        counter(log).invoke({**INPUT, "note": Unknown(5)}, place("2"))
-
-
-def test_a_serde_that_seals_or_is_none_is_refused() -> None:
-    """A sealing serde would seal nothing yet, so it is refused; so is what is no serde."""
-    sealing = Numbers()
-    sealing.cipher = object()  # type: ignore[attr-defined]
-
-    with pytest.raises(NotSupportedYet):
-        InMemorySaver(serde=sealing)
-    with pytest.raises(TypeError, match="dumps_typed"):
-        InMemorySaver(serde=object())
-
-
-def test_from_conn_string_gives_the_class_it_is_called_on() -> None:
-    """A subclass gives itself."""
-
-    class Mine(Saver):
-        """A saver of somebody's own."""
-
-    assert isinstance(Mine.from_conn_string(":memory:"), Mine)

@@ -204,6 +204,21 @@ def test_history_before_an_inherited_checkpoint(log: EventLog) -> None:
         assert list(graph.get_state_history(fork, before=each.config)) == past[place + 1 :]
 
 
+def test_history_before_an_inherited_checkpoint_keeps_to_the_branch(log: EventLog) -> None:
+    """With `before` as without it, a fork shows only the ancestors of its base, not its source's other branches."""
+    graph = counter(log)
+    graph.invoke(INPUT, thread("1"))
+    first = graph.get_state(thread("1")).config
+    graph.invoke(INPUT, thread("1"))
+    graph.update_state(first, {"note": "another branch"})
+    fork = log.fork(thread("1"), "2")
+    past = list(graph.get_state_history(fork))
+    assert len(past) < len(list(graph.get_state_history(thread("1"))))
+
+    for place, each in enumerate(past):
+        assert list(graph.get_state_history(fork, before=each.config)) == past[place + 1 :]
+
+
 def test_forks_of_forks_stay_short(log: EventLog) -> None:
     """What a fork inherits is forked from the stream that holds it; only a fork's own writes lead through it."""
     graph = desk(log)
