@@ -86,7 +86,7 @@ def _parts(old: Any, new: Any, serializer: Serializer) -> list[tuple[Any, Any, A
     if type(old) is not type(new):
         return None
     if type(old) is dict:
-        return _entries(old, new, serializer)
+        return _entries(cast("dict[Any, Any]", old), cast("dict[Any, Any]", new), serializer)
     if type(old) in (list, tuple):
         return _elements([*cast("list[Any]", old)], [*cast("list[Any]", new)], serializer)
     if type(old) in (set, frozenset):
