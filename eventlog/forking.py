@@ -33,15 +33,12 @@ def fork(log: EventLog, source_config: Mapping[str, Any], new_thread_id: Any) ->
     checkpoint_id = asked.get("checkpoint_id")
     event = _of_head(log, source, log.head(source).version)
     if event is None:
-        raise CheckpointNotFound(
-            f"Thread {source_id!r} has no checkpoint yet, so there is nothing to fork."
-        )
+        raise CheckpointNotFound(f"Thread {source_id!r} has no checkpoint yet, so there is nothing to fork.")
     if checkpoint_id and any_id(checkpoint_id) != event.checkpoint:
         event = _of_earlier(log, source, any_id(checkpoint_id))
         if event is None:
             raise CheckpointNotFound(
-                f"Thread {source_id!r} has no checkpoint {checkpoint_id!r}. "
-                "List what it has with get_state_history."
+                f"Thread {source_id!r} has no checkpoint {checkpoint_id!r}. List what it has with get_state_history."
             )
     thread_id = thread_text(new_thread_id)
     name, scope = StreamName("thread", thread_id), log.head(source).scope

@@ -223,11 +223,7 @@ def _from_dict(fields: dict[str, Any]) -> BaseMessage:
 
 def _constructor_name(fields: dict[str, Any]) -> str | None:
     """Return the class that langchain-core's own serialized form names, if `fields` is that form."""
-    if (
-        fields.get("lc") != 1
-        or fields.get("type") != "constructor"
-        or not isinstance(fields.get("kwargs"), dict)
-    ):
+    if fields.get("lc") != 1 or fields.get("type") != "constructor" or not isinstance(fields.get("kwargs"), dict):
         return None
     path = fields.get("id")
     return cast("list[str]", path)[-1] if isinstance(path, list) and path else None

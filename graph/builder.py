@@ -315,11 +315,12 @@ class StateGraph(Generic[StateT]):
         return dict.fromkeys(targets)
 
     def _check_branch_targets(self) -> None:
-        for source, branches in self._notes.branches.items():
-            for name, branch in branches.items():
-                for end in (branch.ends or {}).values():
-                    if end not in self._notes.nodes and end != END:
-                        raise ValueError(f"At '{source}' node, '{name}' branch found unknown target '{end}'")
+        known = {*self._notes.nodes, END}
+        named = [(s, name, branch) for s, named in self._notes.branches.items() for name, branch in named.items()]
+        for source, name, branch in named:
+            for end in (branch.ends or {}).values():
+                if end not in known:
+                    raise ValueError(f"At '{source}' node, '{name}' branch found unknown target '{end}'")
 
 
 def _refuse_later(**options: Any) -> None:

@@ -6,7 +6,7 @@ The loop itself does no I/O and knows no threads; another driver may run it on a
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ..projections.fold import Cells
@@ -45,19 +45,24 @@ def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) ->
         futures: dict[Future[None], Task] = {
             pool.submit(contextvars.copy_context().run, _run, loop, task, cells): task for task in tasks
         }
-        waiting = set(futures)
         try:
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda future: tasks.index(futures[future])):
-                    if future.cancelled():
-                        continue
-                    future.result()
-                    loop.on_task_done(futures[future])
-                    if futures[future].error is not None:
-                        for other in waiting:
-                            other.cancel()
-                yield
+            yield from _as_they_finish(loop, futures)
         finally:
-            for future in waiting:
-                future.cancel()
+            _cancel(futures)
+
+
+def _as_they_finish(loop: Loop, futures: dict[Future[None], Task]) -> Iterator[None]:
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in (future for future in futures if future in done and not future.cancelled()):
+            future.result()
+            loop.on_task_done(futures[future])
+            if futures[future].error is not None:
+                _cancel(waiting)
+        yield
+
+
+def _cancel(futures: Iterable[Future[None]]) -> None:
+    for future in futures:
+        future.cancel()

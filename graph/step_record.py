@@ -34,16 +34,16 @@ class StepRecord:
     def open(self, tasks: Sequence[Task], state: CheckpointState, *, restore: bool) -> None:
         """Begin a step with these tasks; `restore` gives them what an earlier run recorded of them."""
         self._waits = self._always_waits or len(tasks) == 1
-        if restore and self._journal is not None:
-            open_writes = self._journal.thread.open.get(state.id)
-            if open_writes:
-                known = statuses(open_writes, self._values)
-                for task in tasks:
-                    if (status := known.get(task.planned.id)) is not None:
-                        self._restore(task, status, state)
-                for version, event in open_writes.items():
-                    if any(channel not in _NO_OUTPUT for channel, _data in event.writes):
-                        self._versions.setdefault(event.task, []).append(version)
+        open_writes = self._journal.thread.open.get(state.id) if restore and self._journal is not None else None
+        if not open_writes:
+            return
+        known = statuses(open_writes, self._values)
+        for task in tasks:
+            if (status := known.get(task.planned.id)) is not None:
+                self._restore(task, status, state)
+        for version, event in open_writes.items():
+            if any(channel not in _NO_OUTPUT for channel, _data in event.writes):
+                self._versions.setdefault(event.task, []).append(version)
 
     def _restore(self, task: Task, status: TaskStatus, state: CheckpointState) -> None:
         task.answers = list(status.answers)

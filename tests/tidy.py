@@ -155,18 +155,14 @@ def banned(source: Source) -> list[str]:
         for node, name in absolute_imports(ast.walk(source.tree))
         if name.split(".")[0] in modules
     ]
-    return wrong + [
-        source.at(n, f"{n.func.id} is banned") for n in calls(source) if n.func.id in BANNED_CALLS
-    ]
+    return wrong + [source.at(n, f"{n.func.id} is banned") for n in calls(source) if n.func.id in BANNED_CALLS]
 
 
 def prints(source: Source) -> list[str]:
     """Output belongs to the command line; a library raises or returns."""
     if source.room == "cli":
         return []
-    return [
-        source.at(node, "print outside the command line") for node in calls(source) if node.func.id == "print"
-    ]
+    return [source.at(node, "print outside the command line") for node in calls(source) if node.func.id == "print"]
 
 
 def swallowed(source: Source) -> list[str]:
@@ -186,9 +182,7 @@ def words(source: Source) -> list[str]:
     return wrong + [
         source.at(node, f"{node.value[:40]} is a path of one machine")
         for node in ast.walk(source.tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.startswith(MACHINE_PATHS)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(MACHINE_PATHS)
     ]
 
 

@@ -132,9 +132,7 @@ def _enum(cls: type[Any], name: str) -> Codec:
         member = members.get(parts[0])
         return member if member is not None and _same(member._value_, parts[1]) else CHANGED
 
-    return _object(
-        cls, name, "enum", ["name", "value"], lambda member: [member._name_, member._value_], rebuild
-    )
+    return _object(cls, name, "enum", ["name", "value"], lambda member: [member._name_, member._value_], rebuild)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -183,9 +181,7 @@ def _pydantic(cls: type[Any], name: str) -> Codec:
         own = model.__dict__
         parts = [own[key] for key in names]
         was_set = model.__pydantic_fields_set__
-        parts.append(
-            None if was_set == known else [key for key in names if key in was_set] + sorted(was_set - known)
-        )
+        parts.append(None if was_set == known else [key for key in names if key in was_set] + sorted(was_set - known))
         parts.append(model.__pydantic_extra__)
         parts.append(model.__pydantic_private__)
         parts.append({key: own[key] for key in own if key not in known} if len(own) > count else None)

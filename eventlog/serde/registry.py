@@ -143,9 +143,7 @@ class TypeRegistry:
         return self._named(name, shape) or self._moved(name, shape)
 
     def _named(self, name: str, shape: str) -> Codec | None:
-        return self._by_name.get((name, shape)) or (
-            self._parent._named(name, shape) if self._parent else None
-        )
+        return self._by_name.get((name, shape)) or (self._parent._named(name, shape) if self._parent else None)
 
     def _moved(self, name: str, shape: str) -> Codec | None:
         """Find a class by qualified name, when it or the stored name is of `__main__`."""

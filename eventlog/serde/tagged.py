@@ -215,10 +215,7 @@ _COMPOUND: dict[type, Codec] = {
     set: Codec(set, f.SET, list, label=_member_label, sort=True),
     frozenset: Codec(frozenset, f.FROZENSET, list, label=_member_label, sort=True),
     StoredError: Codec(StoredError, f.STORED_ERROR, _explode_stored, label=_error_label),
-} | {
-    cls: Codec(cls, f.BUILTIN_ERROR, _explode_builtin, label=_builtin_label)
-    for cls in _BUILTIN_ERRORS.values()
-}
+} | {cls: Codec(cls, f.BUILTIN_ERROR, _explode_builtin, label=_builtin_label) for cls in _BUILTIN_ERRORS.values()}
 
 _BUILDERS: dict[int, Builder] = {
     **{code: _scalar(code, decode) for code, decode in scalars.DECODERS.items()},

@@ -110,9 +110,7 @@ def test_an_unknown_checkpoint_id_is_refused(log: EventLog) -> None:
 def test_a_saver_finds_nothing_at_an_unknown_checkpoint_id(log: EventLog) -> None:
     """The saver's own interface says `None` and nothing instead of raising."""
     chain(a=stamp("a")).compile(checkpointer=log).invoke({"n": 1}, ONE)
-    missing: Any = {
-        "configurable": {"thread_id": "1", "checkpoint_ns": "", "checkpoint_id": str(uuid.UUID(int=0))}
-    }
+    missing: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": "", "checkpoint_id": str(uuid.UUID(int=0))}}
     from lithograph.projections import EventLogSaver
 
     saver = EventLogSaver(log)

@@ -174,9 +174,7 @@ def test_an_overwrite_of_an_empty_channel_is_unwrapped(log: EventLog) -> None:
     class State(TypedDict):
         best: Annotated[Any, lambda left, right: max(left, right)]
 
-    graph = chain(State, a=lambda state: {"best": Overwrite(3)}, b=lambda state: {"best": 2}).compile(
-        checkpointer=log
-    )
+    graph = chain(State, a=lambda state: {"best": Overwrite(3)}, b=lambda state: {"best": 2}).compile(checkpointer=log)
     assert graph.invoke({}, ONE) == {"best": 3}
 
 
@@ -187,9 +185,7 @@ def test_the_recursion_limit_is_exact_on_resume(log: EventLog) -> None:
     graph = builder.compile(checkpointer=log)
     for expected in (3, 5):
         with pytest.raises(GraphRecursionError):
-            graph.invoke(
-                {"n": 0} if expected == 3 else None, {**ONE, "recursion_limit": 3 if expected == 3 else 2}
-            )
+            graph.invoke({"n": 0} if expected == 3 else None, {**ONE, "recursion_limit": 3 if expected == 3 else 2})
         assert graph.get_state(ONE).values["n"] == expected
 
 

@@ -6,7 +6,6 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 import pytest
-
 from lithograph.eventlog import EventLog
 from lithograph.graph import START, ConflictError, StateGraph
 

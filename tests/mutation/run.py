@@ -30,7 +30,12 @@ TARGETS = (
     *(f"projections/{name}.py" for name in ("fold", "channels", "cells", "state", "snapshot", "thread", "splices")),
 )
 """The loop, the tasks and the fold."""
-TESTS = ("tests/oracle/test_*.py", "tests/graph/test_differences*.py", "tests/laws/test_*.py")
+TESTS = (
+    "tests/oracle/test_*.py",
+    "tests/graph/test_differences*.py",
+    "tests/graph/test_law_*.py",
+    "tests/laws/test_*.py",
+)
 """The oracle tests and the laws; the quickest to fail come first."""
 TIMEOUT_FACTOR, TIMEOUT_MIN_S = 3, 60
 """A mutant hangs when it takes this many times as long as no mutant at all, and at least this long."""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lithograph.store import InvalidSearchError
 from lithograph.projections.filters import compile_filter, equal
+from lithograph.store import InvalidSearchError
 
 NAN = float("nan")
 NAIVE, AWARE = datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)

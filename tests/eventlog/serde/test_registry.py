@@ -239,9 +239,7 @@ def test_errors_are_never_refused() -> None:
     codec = Serializer()
     cycle = RuntimeError()
     cycle.args = (cycle,)
-    stored = codec.decode(
-        codec.encode([Refused("no"), ValueError(object()), Rude(1), cycle, Refused(object())])
-    )
+    stored = codec.decode(codec.encode([Refused("no"), ValueError(object()), Rude(1), cycle, Refused(object())]))
     assert [type(error) for error in stored] == [StoredError] * 5
     assert stored[0] == StoredError("tests.eventlog.serde.values:Refused", "no", "Refused('no')", ("no",))
     assert stored[1].type_name == "ValueError"

@@ -130,9 +130,7 @@ FIXED = st.builds(
     dt.timezone,
     st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)),
 )
-NAMED = st.builds(
-    dt.timezone, st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)), st.text(max_size=5)
-)
+NAMED = st.builds(dt.timezone, st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)), st.text(max_size=5))
 TZ = st.none() | st.sampled_from(ZONES) | FIXED | NAMED
 FOLDS = st.integers(0, 1)
 TEXT = st.text(st.characters(exclude_categories=()), max_size=12)
@@ -141,9 +139,7 @@ TEXT = st.text(st.characters(exclude_categories=()), max_size=12)
 DATETIMES = st.builds(lambda d, tz, fold: d.replace(tzinfo=tz, fold=fold), st.datetimes(), TZ, FOLDS)
 TIMES = st.builds(lambda t, tz, fold: t.replace(tzinfo=tz, fold=fold), st.times(), TZ, FOLDS)
 
-PLAIN_LEAVES = (
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=12)
-)
+PLAIN_LEAVES = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=12)
 PLAIN = st.recursive(
     PLAIN_LEAVES,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),

@@ -160,3 +160,36 @@ def ephemeral_at_a_breakpoint(api: Api, t: Script) -> None:
     t.compile(builder, interrupt_before=["end"])
     t.go({"log": []})
     t.go(None)
+
+
+@scenario("channel: UntrackedValue", "update_state", "linear", "as_node")
+def untracked_in_an_update(api: Api, t: Script) -> None:
+    """An edit that names an untracked key beside others: the others are stored."""
+
+    class State(TypedDict):
+        handle: Annotated[Any, api.UntrackedValue]
+        log: Annotated[list[str], operator.add]
+
+    def node(state: State) -> Any:
+        return {"log": [f"node {'handle' in state}"]}
+
+    t.compile(_chain(api, State, a=node, b=node), interrupt_before=["b"])
+    t.go({"log": []})
+    t.update({"handle": "open", "log": ["edited"]}, as_node="a")
+    t.go(None)
+
+
+@scenario("channel: LastValueAfterFinish", "value appears at the end", "parallel", "multi-turn")
+def value_after_finish(api: Api, t: Script) -> None:
+    """A channel whose value can be read only once nothing else is left to run."""
+
+    class State(TypedDict):
+        late: Annotated[str, api.LastValueAfterFinish(str)]
+        log: Annotated[list[str], operator.add]
+
+    def node(name: str, **more: Any) -> Any:
+        return lambda state: {"log": [f"{name} {state.get('late')}"], **more}
+
+    t.compile(_chain(api, State, a=node("a", late="set by a"), b=node("b"), c=node("c")))
+    t.go({"log": []})
+    t.go({"log": ["again"]})

@@ -30,6 +30,8 @@ def config_and_metadata(api: Api, t: Script) -> None:
     def node(state: Log, config: api.RunnableConfig) -> Any:
         inner, metadata = config["configurable"], config["metadata"]
         t.note(inner["thread_id"], inner.get("user"), metadata.get("trace"), config.get("tags"))
+        t.note(inner["checkpoint_ns"].split(":")[0], metadata["langgraph_node"], metadata["langgraph_step"])
+        t.note(metadata["langgraph_path"], metadata["langgraph_triggers"])
         return {"log": [str(inner.get("user"))]}
 
     t.compile(_single(api, node))

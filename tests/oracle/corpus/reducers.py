@@ -165,3 +165,30 @@ def shrinking_states(api: Api, t: Script) -> None:
     t.compile(builder)
     t.go({"numbers": [3]})
     t.history(limit=3)
+
+
+@scenario("reducer: user function", "reducer that prepends", "reducer that inserts", "loop", "value: nested")
+def prepending_states(api: Api, t: Script) -> None:
+    """Reducers that put what is new before or between what was: a long end stays, a long start stays."""
+
+    def before(left: Any, right: Any) -> Any:
+        return right + left
+
+    def between(left: list[str], right: list[str]) -> list[str]:
+        return [*left[:1], *right, *left[1:]]
+
+    class State(TypedDict):
+        newest_first: Annotated[list[dict[str, str]], before]
+        text: Annotated[str, before]
+        middle: Annotated[list[str], between]
+
+    def step(state: State) -> Any:
+        n = len(state["newest_first"])
+        return {"newest_first": [{"n": f"{n}" * 40}], "text": f"<{n}>" * 20, "middle": [f"m{n}" * 30]}
+
+    builder = api.StateGraph(State)
+    builder.add_node("step", step)
+    builder.add_edge(api.START, "step")
+    builder.add_conditional_edges("step", lambda s: "step" if len(s["newest_first"]) < 5 else api.END)
+    t.compile(builder)
+    t.go({"text": "start", "middle": ["first" * 20, "last" * 20]})

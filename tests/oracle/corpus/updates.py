@@ -236,3 +236,16 @@ def update_with_a_command(api: Api, t: Script) -> None:
     t.go({"n": 1})
     t.update(api.Command(update={"n": 5}, goto=["b", api.Send("b", {"n": 6})]), as_node="a")
     t.go(None)
+
+
+@scenario("update_state", "as_node: __copy__", "updates on a copy", "source: fork", "parallel", exit=False)
+def update_copies_and_edits(api: Api, t: Script) -> None:
+    """`__copy__` with edits: a twin of the checkpoint, then the edits of each node in a step of their own."""
+    builder = api.StateGraph(Log)
+    for name in ("b", "a"):
+        builder.add_node(name, _stamp(name))
+        builder.add_edge(api.START, name)
+    t.compile(builder)
+    t.go({"n": 1})
+    t.update([({"log": ["B"]}, "b"), ({"log": ["A"]}, "a")], as_node="__copy__")
+    t.history()
