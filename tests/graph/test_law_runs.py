@@ -1,0 +1,106 @@
+"""Laws of a run that no comparison with LangGraph can show: what is durable when, limits, signals, refolds."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from lithograph.eventlog import EventLog
+from lithograph.eventlog.events import RunStarted, StepRefused
+from lithograph.graph import START, Command, GraphRecursionError, StateGraph, interrupt
+
+from .chains import ONE, Log, ask, chain, parallel, stamp
+
+# No postponed annotations: the builder reads the annotations of nodes.
+
+
+@pytest.fixture
+def log() -> Iterator[EventLog]:
+    """A log in memory."""
+    with EventLog.in_memory() as opened:
+        yield opened
+
+
+def _kinds(log: EventLog) -> list[type[Any]]:
+    return [type(record.event) for page in log.scan() for record in page]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("given", [{"n": 1, "log": []}, Command(resume="yes")], ids=["input", "answer"])
+def test_the_claim_is_durable_before_any_node_starts(log: EventLog, durability: Any, given: Any) -> None:
+    """L5: whatever the durability, a node can find its own run's first append in the log."""
+    seen: list[int] = []
+
+    def node(state: Log) -> Any:
+        seen.append(_kinds(log).count(RunStarted))
+        return {"log": [interrupt("?")]}
+
+    graph = chain(node=node).compile(checkpointer=log)
+    graph.invoke({"n": 1, "log": []}, ONE)
+    graph.invoke(given, ONE, durability=durability)
+    assert seen == [1, 2]
+
+
+def test_the_limit_counts_steps_after_an_answer(log: EventLog) -> None:
+    """A limit of N allows N steps on a run that goes on from an answer."""
+    builder = chain(ask=ask(), tick=lambda state: {"n": state["n"] + 1})
+    builder.add_conditional_edges("tick", lambda state: "tick")
+    graph = builder.compile(checkpointer=log)
+    graph.invoke({"n": 0, "log": []}, ONE)
+    with pytest.raises(GraphRecursionError):
+        graph.invoke(Command(resume="go"), {**ONE, "recursion_limit": 3})
+    assert graph.get_state(ONE).values["n"] == 2
+
+
+def test_a_pinned_reducer_that_cannot_add_names_its_channel(log: EventLog) -> None:
+    """A step whose values do not add up is refused with the channel's name, and the thread stays usable."""
+    values: dict[str, Any] = {"bad": 5}
+    graph = parallel(bad=lambda state: {"log": values["bad"]}, good=stamp("good")).compile(checkpointer=log)
+    with pytest.raises(TypeError):
+        graph.invoke({"n": 1, "log": []}, ONE)
+    refused = [r.event for page in log.scan() for r in page if isinstance(r.event, StepRefused)]
+    assert [event.channel for event in refused] == ["log"]
+    values["bad"] = ["now a list"]
+    assert graph.invoke(None, ONE)["log"] == ["now a list", "good"]
+
+
+@pytest.mark.parametrize("signal", [KeyboardInterrupt, SystemExit])
+def test_a_signal_in_a_parallel_task_ends_the_run(log: EventLog, signal: type[BaseException]) -> None:
+    """What is no error but a signal to the process leaves the run; its task counts as not finished."""
+    gate = threading.Event()
+
+    def stops(state: Log) -> Any:
+        if not gate.is_set():
+            raise signal
+        return {"log": ["stops"]}
+
+    graph = parallel(stops=stops, other=stamp("other")).compile(checkpointer=log)
+    with pytest.raises(signal):
+        graph.invoke({"n": 1, "log": []}, ONE)
+    gate.set()
+    assert sorted(graph.invoke(None, ONE)["log"]) == ["other", "stops"]
+
+
+def test_a_command_on_a_finished_thread_refolds(log: EventLog) -> None:
+    """L2: the checkpoint of an update by command names the writes it was folded from."""
+    graph = chain(a=stamp("a")).compile(checkpointer=log)
+    graph.invoke({"n": 1, "log": []}, ONE)
+    graph.invoke(Command(update={"n": 5, "log": ["edited"]}), ONE)
+    for snapshot in graph.get_state_history(ONE):
+        assert graph.get_state(snapshot.config, fold="reducers").values == snapshot.values
+
+
+def test_an_alias_holds_for_sends_and_gotos(log: EventLog) -> None:
+    """A pending `Send` and a `goto` that use a node's old name reach the node it is called today."""
+    builder: StateGraph[Any] = StateGraph(Log)
+    builder.add_node("src", lambda state: Command(goto=["old", _send("old", 7)]))
+    builder.add_node("new", lambda state: {"log": [f"new {state['n']}"]})
+    builder.add_edge(START, "src")
+    graph = builder.compile(checkpointer=log, aliases={"old": "new"})
+    assert sorted(graph.invoke({"n": 1, "log": []}, ONE)["log"]) == ["new 1", "new 7"]
+
+
+def _send(node: str, n: int) -> Any:
+    from lithograph.graph import Send
+
+    return Send(node, {"n": n})
