@@ -22,7 +22,7 @@ from blake3 import blake3
 
 from .engine import Identity
 from .environments import DATA_FILE, Environment, Table, Transaction, open_environment
-from .errors import CorruptionError, LithographError, ViewDamaged
+from .errors import CorruptionError, LithographError, LogClosed, ViewDamaged
 
 FOLDER = "views"
 TABLES = ("stamp", "threads", "ids", "rungs", "chunks")
@@ -154,7 +154,7 @@ class DerivedRows:
         try:
             environment.check_size()
             return environment.read(lambda transaction: work(transaction, environment.tables[table]))
-        except CorruptionError as error:
+        except (CorruptionError, LogClosed) as error:
             raise ViewDamaged(f"{environment.path} cannot be read: {error}") from error
 
 

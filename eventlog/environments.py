@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import lmdb
 
@@ -136,12 +136,11 @@ class Environment:
 
     def check_size(self) -> None:
         """Raise `CorruptionError` when the file ends before its last page: touching that would be fatal."""
-        env = self._environment()
         # The first two pages tell how many there are, so their own presence is looked at first. The size is looked at
         # again after the number of pages: another commit may have made the file longer in between.
         size = os.stat(self._data_file).st_size
         if size >= 2 * self._page_size:
-            last = env.info()["last_pgno"]
+            last = self._info("last_pgno")
             size = os.stat(self._data_file).st_size
         else:
             last = 1
@@ -150,7 +149,17 @@ class Environment:
 
     def last_transaction(self) -> int:
         """Return the id of the last transaction of any process, which readers may not see quite yet."""
-        return self._environment().info()["last_txnid"]
+        return self._info("last_txnid")
+
+    def _info(self, what: Literal["last_pgno", "last_txnid"]) -> int:
+        # Inside the gate: somebody may be opening the file anew, to write.
+        self._environment()  # a forked child must not wait at its parent's gate
+        thread = threading.get_ident()
+        try:
+            self._gate.enter(thread)
+            return self._environment().info()[what]
+        finally:
+            self._gate.leave(thread)
 
     def inspect(self) -> list[str]:
         """Return what is wrong with the two meta pages, which LMDB trusts without a checksum."""

@@ -78,7 +78,7 @@ class ViewWriter:
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._passing:
             self._since = 0.0
-            if not all and log.log_head().position - self._position() < DUE_RECORDS and not self._distrusted(log):
+            if not all and not self._is_due(log):
                 return False
             with writers_lock(log.path) as held:
                 return held and self._pass(log, deadline)
@@ -108,11 +108,12 @@ class ViewWriter:
                 self._rows.close()
                 self._rows = None
 
-    def _position(self) -> int:
-        return 0 if self._builder is None else self._builder.position
-
-    def _distrusted(self, log: EventLog) -> bool:
-        return threads_of(log).views.distrusted
+    def _is_due(self, log: EventLog) -> bool:
+        views = threads_of(log).views
+        if views.distrusted:
+            return True
+        position = views.position(log) if self._builder is None else self._builder.position
+        return log.log_head().position - position >= DUE_RECORDS
 
     def _open(self, log: EventLog) -> DerivedRows:
         if self._rows is None:
@@ -120,13 +121,16 @@ class ViewWriter:
             rows = open_rows(log.path, read_only=False)
             assert rows is not None, "opening for writing makes what is not there"
             self._rows = rows
+            # What was there may have been of no use, and was replaced: readers look again.
+            threads_of(log).views.close()
         return self._rows
 
     def _pass(self, log: EventLog, deadline: float | None) -> bool:
+        anew = threads_of(log).views.distrusted
         rows = self._open(log)
         building = self._builder
-        if building is None or building.transaction != rows.transaction() or self._distrusted(log):
-            building = self._builder = _Pass(log, rows, anew=self._distrusted(log))
+        if building is None or building.transaction != rows.transaction() or anew:
+            building = self._builder = _Pass(log, rows, anew=anew)
         try:
             for page in log.scan(building.position, page=_PAGE):
                 building.take(page)

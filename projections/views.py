@@ -107,6 +107,12 @@ class Views:
                 self._distrusted = -1 if self._rows is None else self._rows.transaction()
                 return None
 
+    def position(self, log: EventLog) -> int:
+        """Return the log's position up to which the views go; 0 when there are none to believe."""
+        rows = self.rows(log)
+        stamp = None if rows is None else self.careful(rows.stamp, None)
+        return 0 if stamp is None else stamp.position
+
     def careful(self, read: Callable[[], T], otherwise: T) -> T:
         """Return what `read` gives, or `otherwise` when a view turns out to be damaged."""
         try:
@@ -124,7 +130,8 @@ class Views:
     @property
     def distrusted(self) -> bool:
         """Whether the views must be made anew."""
-        return self._rows is not None and self._distrusted == self._rows.transaction()
+        with self._lock:
+            return self._rows is not None and self._distrusted == self._rows.transaction()
 
     def close(self) -> None:
         """Let go of the folder."""
