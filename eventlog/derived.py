@@ -129,11 +129,8 @@ class DerivedRows:
         after = b""
         try:
             while page := self._page(table, after):
-                for key, stored in page:
-                    if key <= after:
-                        raise ViewDamaged(f"the view {table!r} is not in order after key {after.hex()}")
-                    after = key
-                    yield from _complaint(table, key, stored)
+                yield from _complaints(table, after, page)
+                after = page[-1][0]
         except ViewDamaged as error:
             yield str(error)
 
@@ -233,11 +230,16 @@ def inspect_rows(log_folder: Path) -> Iterator[str]:
         rows.close()
 
 
-def _complaint(table: str, key: bytes, stored: bytes) -> Iterator[str]:
-    try:
-        _unseal(table, key, stored)
-    except ViewDamaged as error:
-        yield str(error)
+def _complaints(table: str, after: bytes, page: list[tuple[bytes, bytes]]) -> Iterator[str]:
+    """Yield what is wrong with rows; raise `ViewDamaged` when they are not in order, so that the walk ends."""
+    for key, stored in page:
+        if key <= after:
+            raise ViewDamaged(f"the view {table!r} is not in order after key {after.hex()}")
+        after = key
+        try:
+            _unseal(table, key, stored)
+        except ViewDamaged as error:
+            yield str(error)
 
 
 def _seal(table: str, key: bytes, value: bytes) -> bytes:
