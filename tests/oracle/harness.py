@@ -92,7 +92,7 @@ def fail_after(finished: threading.Semaphore, count: int, error: Exception) -> N
     """Called by a node that fails: wait for `count` siblings, and for their writes to be handed over."""
     for _ in range(count):
         finished.acquire(timeout=5)
-    time.sleep(0.03)
+    time.sleep(0.05)
     raise error
 
 

@@ -1,12 +1,13 @@
 """Dynamic interrupts: questions that a node asks while it runs."""
 
 import operator
+import threading
 from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
 from ..api import Api
-from ..harness import Script, scenario
+from ..harness import Script, fail_after, scenario
 
 
 class Log(TypedDict):
@@ -199,17 +200,23 @@ def ask_and_go_on_without_answer(api: Api, t: Script) -> None:
 @scenario("dynamic interrupt", "failure", "parallel", "finished siblings kept", "invoke(None) after a failure")
 def ask_beside_a_failure(api: Api, t: Script) -> None:
     """One node asks, its sibling fails, a third finishes; repaired, the thread still waits for its answer."""
-    broken = [True]
+    broken, finished = [True], threading.Semaphore(0)
+    ask = _asker(api, t, "ask", "?")
+
+    def asks(state: Log) -> Any:
+        finished.release()
+        return ask(state)
 
     def fails(state: Log) -> Any:
-        import time
-
-        time.sleep(0.05)
         if broken[0]:
-            raise ValueError("not today")
+            fail_after(finished, 2, ValueError("not today"))
         return {"log": ["repaired"]}
 
-    t.compile(_parallel(api, {"f": fails, "ask": _asker(api, t, "ask", "?"), "ok": lambda state: {"log": ["ok"]}}))
+    def works(state: Log) -> Any:
+        finished.release()
+        return {"log": ["ok"]}
+
+    t.compile(_parallel(api, {"f": fails, "ask": asks, "ok": works}))
     t.go({"log": []}, error="ValueError")
     broken[0] = False
     t.go(None)

@@ -1,12 +1,13 @@
 """Time travel: replay, forks, edits of the past."""
 
 import operator
+import threading
 from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
 from ..api import Api
-from ..harness import Script, scenario
+from ..harness import Script, fail_after, scenario
 
 
 class Log(TypedDict):
@@ -195,20 +196,22 @@ def read_by_id(api: Api, t: Script) -> None:
 @scenario("replay", "failure", "finished siblings run again", "parallel", exit=False)
 def replay_a_failed_step(api: Api, t: Script) -> None:
     """A failed step addressed by its id is a replay: its finished task runs again as well."""
-    broken = [True]
+    broken, finished = [True], threading.Semaphore(0)
 
     def fails(state: Log) -> Any:
-        import time
-
         t.note("fails runs")
-        time.sleep(0.04)
         if broken[0]:
-            raise ValueError("broken")
+            fail_after(finished, 1, ValueError("broken"))
         return {"log": ["repaired"]}
+
+    def works(state: Log) -> Any:
+        t.note("works runs")
+        finished.release()
+        return {"log": ["works"]}
 
     builder = _chain(api, t, "a")
     builder.add_node("fails", fails)
-    builder.add_node("works", lambda state: t.note("works runs") or {"log": ["works"]})
+    builder.add_node("works", works)
     builder.add_edge("a", "fails")
     builder.add_edge("a", "works")
     t.compile(builder)
