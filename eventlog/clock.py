@@ -30,6 +30,38 @@ class Clock(Protocol):
         ...
 
 
+class _RandomPool:
+    """The operating system's randomness, fetched 4 KiB at a time: a call of its own for each id costs more than the id."""
+
+    _SIZE = 4096
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bytes = b""
+        self._used = 0
+
+    def take(self, size: int) -> bytes:
+        """Return `size` bytes that nobody else gets; large requests go to the operating system."""
+        if size > self._SIZE // 16:
+            return os.urandom(size)
+        with self._lock:
+            if self._used + size > len(self._bytes):
+                self._bytes, self._used = os.urandom(self._SIZE), 0
+            taken = self._bytes[self._used : self._used + size]
+            self._used += size
+            return taken
+
+    def forget(self) -> None:
+        """Begin anew: a forked child must not hand out what its parent will."""
+        self._lock = threading.Lock()
+        self._bytes, self._used = b"", 0
+
+
+_POOL = _RandomPool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOL.forget)
+
+
 class SystemClock:
     """The machine's wall clock and the operating system's randomness."""
 
@@ -38,8 +70,8 @@ class SystemClock:
         return time.time_ns() // 1000
 
     def random(self, size: int) -> bytes:
-        """Return `size` random bytes."""
-        return os.urandom(size)
+        """Return `size` random bytes, fit for keys."""
+        return _POOL.take(size)
 
 
 class ManualClock:

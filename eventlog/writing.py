@@ -79,8 +79,11 @@ class Writer:
         outcome = self._submit(append)
         if isinstance(outcome, Conflict):
             raise _conflict_error(outcome, writes[[s.stream for s in append.streams].index(outcome.stream)].name)
-        for stream in append.streams:
+        for write, stream in zip(writes, append.streams, strict=True):
             self.scopes.settle(stream.stream)
+            if write.expected == 0 and write.events:
+                # Made by this very append, so its first record need not be read to know whose it is.
+                self._remember(stream.stream, _Known(encode_name(write.name), stream.scope))
         return outcome
 
     def scope_of(self, name: StreamName) -> int:
@@ -117,15 +120,18 @@ class Writer:
             if not head.version:
                 return None
             known = _Known(encode_name(self._first_name(stream)), head.scope)
-            with self._lock:
-                if len(self._known) >= _CACHED_STREAMS:
-                    self._known.clear()
-                self._known[stream] = known
+            self._remember(stream, known)
         if known.encoded != encode_name(name):
             raise StreamCollision(
                 f"stream {name!r} has the id of another one; nothing was written; use another name for it"
             )
         return known
+
+    def _remember(self, stream: bytes, known: _Known) -> None:
+        with self._lock:
+            if len(self._known) >= _CACHED_STREAMS:
+                self._known.clear()
+            self._known[stream] = known
 
     def _encoded(self, name: StreamName) -> bytes:
         encoded = encode_name(name)

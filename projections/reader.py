@@ -72,6 +72,8 @@ class Threads:
         head = log.head(stream)
         if cached is not None and cached.version == head.version:
             return cached
+        if not head.version:
+            return Thread(stream)
         if cached is not None and cached.version > head.version:
             cached = None
         thread = fold_until(log, stream, head.version, values, begin=cached)
