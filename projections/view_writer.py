@@ -10,6 +10,7 @@ and nobody is told when they cannot be written: a log without them is as good, a
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ CLOSE_SECONDS: Final = 2.0
 """How long closing a log may take for its views."""
 _IDLE_SECONDS: Final = 1.0
 _PAGE: Final = 1024
+_YIELD_RECORDS: Final = 64
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -56,6 +58,7 @@ class ViewWriter:
         self._since = 0.0
         """When the first of the appends that no pass has seen was told of; 0 for none."""
         self._closed = False
+        self._pid = os.getpid()
         log.on_close(self.finish)
 
     def poke(self) -> None:
@@ -98,10 +101,13 @@ class ViewWriter:
     def finish(self) -> None:
         """Do what is due, within a bounded time, and let go of the folder."""
         self._closed = True
+        if self._pid != os.getpid():
+            # A child's copy: the parent's thread may have held the lock, and is not here to give it back.
+            return
         try:
             if self._asked:
                 self.catch_up(seconds=CLOSE_SECONDS)
-        except LithographError:
+        except (LithographError, OSError):
             self._builder = None
         with self._passing:
             if self._rows is not None:
@@ -161,7 +167,7 @@ class ViewWriter:
             if self._since and (now - self._asked >= LULL_SECONDS or now - self._since >= PATIENCE_SECONDS):
                 try:
                     self.catch_up()
-                except LithographError:
+                except (LithographError, OSError):
                     # Closed meanwhile, or the disk is full: the next pass, in whatever process, begins here again.
                     self._builder = None
             elif now - self._asked > _IDLE_SECONDS or self._log() is None:
@@ -191,7 +197,10 @@ class _Pass:
 
     def take(self, page: Sequence[Record]) -> None:
         """Take the log's next records, and write what they add."""
-        for record in page:
+        for number, record in enumerate(page):
+            if not number % _YIELD_RECORDS:
+                # Let a run that waits for the interpreter go first: it would wait for its whole switch interval.
+                time.sleep(0)
             if self._is_thread(record.header.stream):
                 self._take(record)
         new = self._new

@@ -9,6 +9,7 @@ Read next: `rungs` (checkpoint states), `view_writer` (who writes, and when).
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -65,6 +66,7 @@ class Views:
         self._distrusted = -1
         """The transaction of which something was found to be wrong."""
         self._lock = threading.Lock()
+        self._pid = os.getpid()
 
     def rungs(self, log: EventLog, stream: bytes, values: Values) -> Rungs:
         """Return the rungs of a stream; none when there are no views to believe."""
@@ -135,6 +137,8 @@ class Views:
 
     def close(self) -> None:
         """Let go of the folder."""
+        if self._pid != os.getpid():
+            return
         with self._lock:
             if self._rows is not None:
                 self._rows.close()

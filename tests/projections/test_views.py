@@ -118,7 +118,9 @@ def everything(log: EventLog, *, thread: str | None = None) -> list[Any]:
 
 def plain(snapshot: Any) -> Any:
     """Return a snapshot in a form that is compared by value and type."""
-    return repr((sorted(snapshot.values.items()), *snapshot[1:]))
+    values = {key: sorted(value) if type(value) is set else value for key, value in snapshot.values.items()}
+    kinds = {key: type(value) for key, value in snapshot.values.items()}
+    return repr((values, kinds, *snapshot[1:]))
 
 
 def without_views(path: Path, to: Path) -> Path:
@@ -421,6 +423,21 @@ def test_a_rung_costs_what_is_new(tmp_path: Path) -> None:
         rows = rows_of(path)
         sizes[turns] = sum(len(data) for table in ("rungs", "chunks") for _, data in rows[table])
     assert sizes[200] <= 2.2 * sizes[100], json.dumps(sizes)
+
+
+def test_a_forked_child_closes_at_once(tmp_path: Path) -> None:
+    """A child that closes its parent's log does not wait for the parent's thread, and writes no views."""
+    with EventLog(tmp_path / "log") as log:
+        talk(graph_over(log), "one", 20)
+        writer = view_writer_of(log)
+        with writer._passing:
+            child = os.fork()
+            if child == 0:
+                writer.finish()
+                threads_of(log).views.close()
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+        assert writer.catch_up(all=True)
 
 
 @pytest.mark.nightly
