@@ -31,7 +31,7 @@ class Clock(Protocol):
 
 
 class _RandomPool:
-    """The operating system's randomness, fetched 4 KiB at a time: a call of its own for each id costs more than the id."""
+    """The operating system's randomness, fetched 4 KiB at a time: a call for each id would cost more than the id."""
 
     _SIZE = 4096
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from lithograph.graph import ReducerDrift
 
-from .looks import difference, fixed, id_of, inside, same, sight
+from .looks import difference, fixed, id_of, inside, same, sight, whole
 from .plans import Act, GraphPlan, graphs, scripts
 from .settings import laws
 from .world import Place, Player, World, compiled, config_of, strangers_schema
@@ -49,12 +49,23 @@ class Past:
     def __init__(self, player: Player) -> None:
         self.player = player
         self.first: dict[tuple[str, str], dict[str, Any]] = {}
+        self.closed: dict[tuple[str, str], Any] = {}
+        """The tasks of each checkpoint whose step had closed when it was seen."""
         self.orders: dict[str, list[str]] = {}
+        self.held: list[tuple[Any, Any]] = []
+        """Live snapshots whose values nobody has looked at yet, and what they were when they were taken."""
 
     def look(self, _act: Act) -> None:
         """Read all threads; what was there before must be there unchanged, in its place."""
         for thread in self.player.threads:
             self._look(thread, self.player.history(thread))
+            get_state, config = self.player.graph.get_state, config_of(thread)
+            self.held.append((get_state(config), get_state(config).values))
+
+    def look_at_what_is_held(self) -> None:
+        """Look at the values of every snapshot that was taken on the way: they are of that moment."""
+        for snapshot, then in self.held:
+            assert same(snapshot.values, then), difference(snapshot.values, then)
 
     def _look(self, thread: str, history: list[Any]) -> None:
         entries = [fixed(snapshot) for snapshot in history]
@@ -62,9 +73,16 @@ class Past:
         known = self.orders.get(thread, [])
         assert order[len(order) - len(known) :] == known, "the history's older part changed"
         self.orders[thread] = order
-        for entry in entries:
-            first = self.first.setdefault((thread, id_of(entry)), entry)
+        parents = [entry["parent_config"] for entry in entries if entry["parent_config"] is not None]
+        closed = {parent["configurable"]["checkpoint_id"] for parent in parents}
+        for entry, snapshot in zip(entries, history, strict=True):
+            key = (thread, id_of(entry))
+            first = self.first.setdefault(key, entry)
             assert same(first, entry), difference(first, entry)
+            if id_of(entry) in closed:
+                tasks = whole(snapshot)["tasks"]
+                known = self.closed.setdefault(key, tasks)
+                assert same(known, tasks), difference(known, tasks)
 
     def look_by_id(self) -> None:
         """Read each checkpoint by its id, as a stranger whose code has changed since."""
@@ -102,8 +120,12 @@ def test_recorded_writes_refold_to_recorded_results(
 @laws(25)
 @given(plan=graphs(), script=scripts())
 def test_the_past_is_immutable(place: Place, new_name: NewName, plan: GraphPlan, script: tuple[Act, ...]) -> None:
-    """L3: whatever is done later, each checkpoint reads as when first seen: in history, and by id to a stranger."""
+    """L3: whatever is done later, each checkpoint reads as when first seen: in history, and by id to a stranger.
+
+    So do snapshots that a caller still holds.
+    """
     player = Player(plan, place, new_name())
     past = Past(player)
     player.play(script, after=past.look)
     past.look_by_id()
+    past.look_at_what_is_held()

@@ -62,8 +62,10 @@ def last_four(left: list[Any], right: list[Any]) -> list[Any]:
 
 
 def grow(left: list[Any], right: list[Any]) -> list[Any]:
-    """Grow the left operand in place and return it."""
-    left.extend(right)
+    """Change the left operand in place, down to its elements, and return it."""
+    for part in left:
+        part.append(len(left))
+    left.extend([word] for word in right)
     return left
 
 
