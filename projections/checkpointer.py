@@ -37,6 +37,7 @@ from .late_writes import LateWrites
 from .open_thread import OpenThread, Place, check_limit
 from .state import CheckpointState
 from .threads import threads
+from .view_writer import poke_views
 
 Self_ = TypeVar("Self_", bound="EventLogSaver")
 
@@ -167,6 +168,7 @@ class EventLogSaver:
                 scope_key=self.log.scope_key(self.log.scope_of(thread.name)),
             )
             self.log.append([StreamWrite(thread.name, thread.thread.version, [self.log.stamp(event)])])
+        poke_views(self.log)
         return address(thread.id, namespace, event.id)
 
     def put_writes(
