@@ -14,7 +14,7 @@ from typing import Any, cast
 from ..eventlog.clock import id_text
 from ..eventlog.events import ChannelResult, PlannedTask
 from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written
-from ..projections.channels import Channel
+from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
 from ..projections.types import Interrupt, RunnableConfig, Send
 from .config import current_scope
@@ -226,11 +226,13 @@ def execute(
     channels: Mapping[str, Channel],
     checkpoint: bytes,
     *,
+    values: Values,
     strict: Values | None = None,
 ) -> None:
     """Run a task's node and routers; the outcome (writes, interrupts or error) is on the task afterwards.
 
-    `strict`: how the values that the node reads are encoded, to see that it changes none in place.
+    `values`: how a reducer that its routers' fresh state needs gets an operand of its own. `strict`: how the values
+    that the node reads are encoded, to see that it changes none in place.
 
     Catches what user code raises; a `KeyboardInterrupt`, `SystemExit` or foreign signal goes through.
     """
@@ -249,7 +251,7 @@ def execute(
         writes = node.writes(result)
         writes += node.edges
         for branch in node.branches:
-            fresh = fresh_values(branch.reads, writes, cells, channels)
+            fresh = fresh_values(branch.reads, writes, cells, channels, values)
             writes += branch.route(fresh, result, scope)
         task.writes = writes
     except GraphInterrupt as signal:
@@ -267,26 +269,33 @@ def note(error: BaseException, task: Task) -> None:
 
 
 def fresh_values(
-    keys: tuple[str, ...], writes: list[Write], cells: Cells, channels: Mapping[str, Channel]
+    keys: tuple[str, ...],
+    writes: list[Write],
+    cells: Cells,
+    channels: Mapping[str, Channel],
+    values: Values,
 ) -> dict[str, Any]:
     """Return the values of `keys` with a node's own writes applied: what its routers see."""
     own: dict[str, list[Written]] = {}
     for channel, value in writes:
         if channel in keys:
             own.setdefault(channel, []).append(Written(value, ((channel, len(own)),), _same, value))
-    values: dict[str, Any] = {}
+    fresh: dict[str, Any] = {}
     for key in keys:
         cell = cells.get(key)
         if key in own:
-            cell = _fresh_cell(channels[key], cell, own[key])
+            cell = _fresh_cell(channels[key], cell, own[key], values)
         if cell is not None and cell.readable:
-            values[key] = cell.get()
-    return values
+            fresh[key] = cell.get()
+    return fresh
 
 
-def _fresh_cell(channel: Channel, cell: Cell | None, written: list[Written]) -> Cell | None:
-    # The state's own list must not grow here: only the closing fold may extend it.
-    if isinstance(cell, ListCell):
+def _fresh_cell(channel: Channel, cell: Cell | None, written: list[Written], values: Values) -> Cell | None:
+    if cell is not None and not channel.is_pinned():
+        # A user's reducer may change its left operand in place: the state's own must not be reached.
+        cell = owned_cell(cell, values)
+    elif isinstance(cell, ListCell):
+        # The state's own list must not grow here: only the closing fold may extend it.
         cell = Cell(cell.get())
     change = channel.decide(cell, written, PLAIN)
     if change is None:

@@ -176,7 +176,7 @@ class BinaryOperatorAggregate(Channel):
         pinned = _pinned(self.operator)
         if pinned is not None and (pinned[0] == ResultOp.MESSAGES or _all_built_in(cell, writes)):
             return pinned[0], None
-        left = None if cell is None else _owned_cell(cell, values)
+        left = None if cell is None else owned_cell(cell, values)
         outcome = combine(left, writes, self.operator)
         assert outcome is not None, "a step with writes leaves a value"
         return describe_change(cell, outcome.value, values)
@@ -334,8 +334,9 @@ def _all_built_in(cell: Cell | None, writes: Sequence[Written]) -> bool:
     return all(type(overwrite_of(written.value)[1]) in _BUILT_IN for written in writes)
 
 
-def _owned_cell(cell: Cell, values: Values) -> Cell:
+def owned_cell(cell: Cell, values: Values) -> Cell:
     """Return a cell whose value belongs to one fold alone, down to the last element."""
     if values.plain:
         return Cell(own(cell.value))
-    return Cell(values.decode(values.encode(cell.value)))
+    # `raw`, for `encode` would store a large value as a blob, at every step.
+    return Cell(values.decode(values.raw(cell.value)))

@@ -64,7 +64,8 @@ def last_four(left: list[Any], right: list[Any]) -> list[Any]:
 def grow(left: list[Any], right: list[Any]) -> list[Any]:
     """Change the left operand in place, down to its elements, and return it."""
     for part in left:
-        part.append(len(left))
+        if isinstance(part, list):
+            part.append(len(left))
     left.extend([word] for word in right)
     return left
 
