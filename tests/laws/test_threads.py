@@ -93,7 +93,7 @@ class Past:
                 assert same(first, entry), difference(first, entry)
 
 
-@laws(25)
+@laws(60)
 @given(plan=graphs(), script=scripts())
 def test_what_a_run_held_is_what_a_stranger_reads(
     place: Place, new_name: NewName, plan: GraphPlan, script: tuple[Act, ...]
@@ -106,7 +106,7 @@ def test_what_a_run_held_is_what_a_stranger_reads(
     player.play(script, after=lambda act: check_live_is_folded(player, act))
 
 
-@laws(25)
+@laws(60)
 @given(plan=graphs(), script=scripts())
 def test_recorded_writes_refold_to_recorded_results(
     place: Place, new_name: NewName, plan: GraphPlan, script: tuple[Act, ...]
@@ -117,7 +117,7 @@ def test_recorded_writes_refold_to_recorded_results(
     check_refold(player)
 
 
-@laws(25)
+@laws(60)
 @given(plan=graphs(), script=scripts())
 def test_the_past_is_immutable(place: Place, new_name: NewName, plan: GraphPlan, script: tuple[Act, ...]) -> None:
     """L3: whatever is done later, each checkpoint reads as when first seen: in history, and by id to a stranger.
