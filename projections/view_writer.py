@@ -32,7 +32,7 @@ from .values import LogValues
 from .views import NEVER, ThreadRow, decode_thread, is_current
 
 LULL_SECONDS: Final = 0.05
-PATIENCE_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 30.0
 """Views are brought up to date after so long even when appends do not pause."""
 DUE_RECORDS: Final = 64
 """How much is new before a pass is worth its flush."""
