@@ -14,10 +14,10 @@ from ..eventlog.record import NO_ID
 from ..projections.cells import Values, Written
 from ..projections.fold import fold_step
 from ..projections.snapshot import TaskStatus, statuses
-from ..projections.splices import describe_change
 from ..projections.state import CheckpointState, Inputs
 from ..projections.thread import OpenWrites
 from ..projections.types import INPUT, RESUME, START, Command
+from .at_exit import describe_cell
 from .errors import EmptyInputError, InvalidUpdateError, NothingToResume
 from .interrupts import all_pending, is_answer_map, only_one, place_of, waiting
 from .loop import Loop
@@ -240,7 +240,7 @@ def _apply_ahead(loop: Loop, stored: list[tuple[str, Written]]) -> None:
     for channel, op, data in closed.results:
         if op < ResultOp.WHOLE:
             # As the writes say would mix these writes with the step's own: what is carried is the outcome.
-            op, data = describe_change(before.get(channel), closed.cells[channel].value, loop.values)
+            op, data = describe_cell(before.get(channel), closed.cells[channel], loop.values)
         loop.ahead.append((channel, op, data))
     loop.cells, loop.untracked = closed.cells, closed.untracked
     loop.ahead_version = max(loop.ahead_version, closed.version)
