@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lithograph.eventlog.engines.lmdb import LmdbEngine
 from lithograph.eventlog.engines.memory import MemoryEngine
-from lithograph.testing.engine_suite import EngineConformance, OpenEngine
+from lithograph.testing.engine_suite import DurableConformance, EngineConformance, OpenEngine
 
 pytestmark = pytest.mark.conformance
 
@@ -15,15 +15,13 @@ pytestmark = pytest.mark.conformance
 class TestMemoryEngine(EngineConformance):
     """The executable specification."""
 
-    survives_close = False
-
     @pytest.fixture
     def open_engine(self) -> OpenEngine:
         """Each call is a new log."""
         return MemoryEngine
 
 
-class TestLmdbEngine(EngineConformance):
+class TestLmdbEngine(DurableConformance):
     """The embedded default."""
 
     @pytest.fixture
