@@ -73,7 +73,7 @@ def _result(loop: Loop, channel: str, old: Cell | None, new: Cell) -> ChannelRes
     if channel in loop.rules.state_keys:
         assert loop.journal is not None
         key = loop.journal.digest_key(loop.run.namespace, channel)
-        digest = digest_after(key, op, data, old, b"" if old is None else old.digest, new, loop.values)
+        digest = digest_after(key, op, data, new, loop.values)
     return ChannelResult(channel, op, data, digest)
 
 

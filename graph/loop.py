@@ -399,24 +399,15 @@ class Loop:
         journal = self.journal
         if journal is None:
             return [ChannelResult(*change, b"") for change in changes]
-        before: Cells = self.state.cells if self.state is not None else {}
         last = {change[0]: place for place, change in enumerate(changes)}
         results: list[ChannelResult] = []
         for place, (channel, op, data) in enumerate(changes):
             digest = b""
             new = closed.cells.get(channel)
             if new is not None and last[channel] == place and channel in self.rules.state_keys:
-                old = before.get(channel)
                 stored = closed.writes[channel][-1].data if op == ResultOp.LAST else data
-                digest = digest_after(
-                    journal.digest_key(self.run.namespace, channel),
-                    op,
-                    stored,
-                    old,
-                    b"" if old is None else old.digest,
-                    new,
-                    self.values,
-                )
+                key = journal.digest_key(self.run.namespace, channel)
+                digest = digest_after(key, op, stored, new, self.values)
             results.append(ChannelResult(channel, op, data, digest))
         return results
 

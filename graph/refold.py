@@ -15,7 +15,7 @@ from ..eventlog.configs import configurable
 from ..eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, PlannedTask, ResultOp
 from ..eventlog.record import NO_ID
 from ..projections.cells import Cell, Written
-from ..projections.digests import channel_key, digest_after
+from ..projections.digests import channel_key, digest_of
 from ..projections.errors import ReducerDrift
 from ..projections.fold import Cells, fold_step
 from ..projections.foreign import is_foreign
@@ -29,8 +29,6 @@ from ..projections.thread import OpenWrites
 from ..projections.types import INPUT, INTERRUPT, RESUME, START, StateSnapshot
 from .persistence import Persistence
 from .rules import PUSH, PUSH_TRIGGERS, Finished, Rules, StepRefusal, path_text
-
-_ANY_OP = -1
 
 
 def refolded_state(persistence: Persistence, rules: Rules, config: Mapping[str, Any]) -> StateSnapshot:
@@ -62,7 +60,6 @@ class Refold:
         self._rules = rules
         self._values = thread.values
         self._past = thread.past()
-        self._digests: dict[str, tuple[Cell, bytes]] = {}
         self._keys: dict[str, bytes] = {}
 
     def cells_at(self, state: CheckpointState) -> Cells:
@@ -261,10 +258,7 @@ class Refold:
         key = self._keys.get(channel)
         if key is None:
             key = self._keys[channel] = channel_key(scope_key, namespace, channel)
-        old, old_digest = self._digests.get(channel, (None, b""))
-        digest = digest_after(key, _ANY_OP, None, old, old_digest, new, self._values)
-        self._digests[channel] = (new, digest)
-        return digest
+        return digest_of(key, new, self._values)
 
     def _differ(self, recorded: Cell | None, new: Cell | None) -> bool:
         if recorded is None or new is None:

@@ -37,7 +37,7 @@ class MessagesCell(ListCell):
     __slots__ = ("_index",)
 
     def __init__(self, cell: ListCell, index: dict[str, int] | None = None) -> None:
-        super().__init__([], cell.length, cell._backing)
+        super().__init__([], cell.length, cell.backing)
         self._index = {m.id: place for place, m in enumerate(cell.get())} if index is None else index
 
     def find(self, id: str) -> int | None:
@@ -48,7 +48,7 @@ class MessagesCell(ListCell):
     def extended(self, tail: Sequence[Any]) -> MessagesCell:
         """Return a cell with new messages appended; this one is unchanged."""
         longer = super().extended(tail)
-        if longer._backing is not self._backing:
+        if longer.backing is not self.backing:
             return MessagesCell(longer)
         self._index.update((message.id, self.length + place) for place, message in enumerate(tail))
         return MessagesCell(longer, self._index)

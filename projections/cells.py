@@ -135,12 +135,15 @@ class LazyCell(Cell):
 class Backing:
     """A list that only its end may grow, and the lock under which it does. `load` makes it when first looked at."""
 
-    __slots__ = ("_load", "items", "lock")
+    __slots__ = ("_load", "items", "lock", "running")
     items: list[Any]
+    running: Any
+    """What has been hashed of the list, for its digest; `None` when nothing was."""
 
     def __init__(self, items: list[Any] | None = None, *, load: Callable[[], list[Any]] | None = None) -> None:
         self._load = load
         self.lock = threading.Lock()
+        self.running = None
         if items is not None:
             self.items = items
 
@@ -161,29 +164,29 @@ _LOADING = threading.Lock()
 class ListCell(Cell):
     """The first `length` elements of a shared, growing list. Appending costs the tail."""
 
-    __slots__ = ("_backing", "length")
+    __slots__ = ("backing", "length")
 
     def __init__(self, items: list[Any], length: int | None = None, backing: Backing | None = None) -> None:
-        self._backing = backing or Backing(items)
+        self.backing = backing or Backing(items)
         self.length = len(items) if length is None else length
         self.digest = b""
 
     def __getattr__(self, name: str) -> Any:
         if name != "value":
             raise AttributeError(name)
-        return self._backing.items[: self.length]
+        return self.backing.items[: self.length]
 
     def get(self) -> list[Any]:
         """Return the elements as a list of the caller's own."""
-        return self._backing.items[: self.length]
+        return self.backing.items[: self.length]
 
     def since(self, start: int) -> list[Any]:
         """Return the elements from `start` on."""
-        return self._backing.items[start : self.length]
+        return self.backing.items[start : self.length]
 
     def extended(self, tail: Sequence[Any]) -> ListCell:
         """Return a cell with `tail` appended; this one is unchanged."""
-        backing = self._backing
+        backing = self.backing
         with backing.lock:
             if len(backing.items) == self.length:
                 backing.items.extend(tail)
@@ -192,7 +195,7 @@ class ListCell(Cell):
 
     def extends(self, older: Cell | None) -> bool:
         """Tell whether this cell is `older` with elements appended, by construction and not by comparison."""
-        return isinstance(older, ListCell) and older._backing is self._backing and older.length <= self.length
+        return isinstance(older, ListCell) and older.backing is self.backing and older.length <= self.length
 
 
 def cell_of(value: Any) -> Cell:

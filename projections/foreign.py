@@ -160,10 +160,10 @@ def _with_digests(
     after = fold_step(before, [ChannelResult(*change, b"") for change in changes], {}, values)
     results: list[ChannelResult] = []
     for name, op, data in changes:
-        digest, new, old = b"", after.get(name), before.get(name)
+        digest, new = b"", after.get(name)
         if new is not None and not name.startswith(FOREIGN):
             key = channel_key(scope_key, namespace, name)
-            digest = digest_after(key, op, data, old, b"" if old is None else old.digest, new, values)
+            digest = digest_after(key, op, data, new, values)
         results.append(ChannelResult(name, op, data, digest))
     return results
 

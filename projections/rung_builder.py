@@ -22,9 +22,8 @@ from ..eventlog.errors import (
 )
 from ..eventlog.events import CheckpointCommitted, ResultOp
 from ..eventlog.log import EventLog
-from ..eventlog.serde.format import join_array
 from .cells import Cell, LazyCell, ListCell
-from .digests import channel_key, list_seed, run_on, whole_digest
+from .digests import channel_key, digest_of, whole_digest
 from .fold import BarrierCell, WaitingCell
 from .inherited import in_source, inherited
 from .reader import FOLD_PAGE, StreamPast, feed_page
@@ -201,17 +200,16 @@ class _Job:
 
     def _list(self, channel: str, cell: ListCell, key: bytes, recorded: int) -> CellRow | None:
         old = self._before.cells.get(channel)
-        place, chunks, start, digest = self._state.version, 0, 0, list_seed(key)
+        place, chunks, start = self._state.version, 0, 0
         # A chain without digests and one with them are checked apart.
         if old and old[0].form == LIST and cell.extends(old[1]) and bool(old[2]) == bool(cell.digest):
-            place, digest = old[0].place, old[2]
+            place = old[0].place
             chunks, start = old[0].data
-        parts = self._values.encode_elements(cell.since(start))
-        if cell.digest and run_on(key, digest, parts) != cell.digest:
+        if cell.digest and digest_of(key, cell, self._values) != cell.digest:
             return None
-        if parts:
+        if start < cell.length:
             chunks += 1
-            self._chunks[chunk_key(self._stream, channel, place, chunks)] = join_array(parts)
+            self._chunks[chunk_key(self._stream, channel, place, chunks)] = self._values.raw(cell.since(start))
         return CellRow(channel, LIST, place, [chunks, cell.length], recorded)
 
     def _stored(self, cell: Cell, key: bytes) -> tuple[int, Any]:

@@ -31,9 +31,9 @@ from ..eventlog.events import (
 )
 from ..eventlog.log import EventLog, Record
 from ..eventlog.record import NO_ID
-from ..eventlog.serde.format import join_array, split_array
+from ..eventlog.serde.format import array_body, array_header, array_length
 from .cells import Backing, Cell, LazyCell, ListCell, Values
-from .digests import channel_key, list_seed, run_on, whole_digest
+from .digests import ListDigest, channel_key, whole_digest
 from .fold import Cells, fold_step
 from .inherited import in_source
 from .state import CheckpointState, Inputs
@@ -278,17 +278,21 @@ class _Chain:
     """A list as its chunks: digest and length behind each, elements decoded when somebody looks."""
 
     def __init__(self, chunks: list[bytes], key: bytes, decode: Callable[[Any], Any]) -> None:
-        digest = list_seed(key) if key else b""
-        self.digests = [digest]
+        running = ListDigest(key) if key else None
+        self.digests = [b"" if running is None else running.digest()]
         self.lengths = [0]
-        elements: list[bytes] = []
         for chunk in chunks:
-            parts = split_array(chunk)
-            digest = run_on(key, digest, parts) if key else b""
-            elements += parts
-            self.digests.append(digest)
-            self.lengths.append(len(elements))
-        self.backing = Backing(load=lambda: decode(join_array(elements)))
+            if running is not None:
+                running.extend(chunk)
+            self.digests.append(b"" if running is None else running.digest())
+            self.lengths.append(self.lengths[-1] + array_length(chunk))
+        self.backing = Backing(load=lambda: decode(_joined(chunks, self.lengths[-1])))
+        self.backing.running = running
+
+
+def _joined(chunks: list[bytes], length: int) -> bytes:
+    """Return the list that begins with each chunk's elements in turn, encoded."""
+    return array_header(length) + b"".join(map(array_body, chunks))
 
 
 def digest_in(event: CheckpointCommitted, channel: str) -> bytes:

@@ -100,6 +100,20 @@ def join_array(parts: Iterable[bytes]) -> bytes:
     return array_header(len(parts)) + b"".join(parts)
 
 
+def array_body(data: bytes) -> memoryview:
+    """Return an encoded list without its header: the encodings of its elements, one behind the other."""
+    first = data[0]
+    return memoryview(data)[1 if first < 0xDC else 3 if first == 0xDC else 5 :]
+
+
+def array_length(data: bytes) -> int:
+    """Return how many elements an encoded list has, as its header says."""
+    first = data[0]
+    if first < 0xDC:
+        return first & 0x0F
+    return int.from_bytes(data[1 : 3 if first == 0xDC else 5], "big")
+
+
 def pack_exact(value: Any, hook: Callable[[Any], Ext] | None) -> bytes:
     """Pack a value whose every part is MessagePack's own or known to `hook`; raises TypeError otherwise."""
     data = packb(value, hook, OPTIONS)
