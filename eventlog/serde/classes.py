@@ -145,9 +145,11 @@ def _flag(cls: type[Any], name: str) -> Codec:
         if type(parts[0]) is not int:
             raise ValueError("a flag is an int")
         try:
-            return cls(parts[0])
+            member = cls(parts[0])
         except ValueError:
             return CHANGED
+        # Some Pythons (3.11.2) drop the bits they do not know instead of refusing them; a flag may be told to.
+        return member if type(member) is cls and member._value_ == parts[0] else CHANGED
 
     return _object(cls, name, "flag", ["value"], lambda member: [member._value_], rebuild)
 

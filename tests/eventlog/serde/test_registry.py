@@ -102,6 +102,23 @@ def test_an_enum_member_that_changed_is_opaque() -> None:
     assert type(Serializer(BASE.extended([color({"R": 1}, enum.Flag)])).decode(both)) is Opaque
 
 
+@pytest.mark.parametrize("boundary", [enum.CONFORM, enum.EJECT])
+def test_a_flag_that_lets_go_of_bits_is_opaque(boundary: enum.FlagBoundary) -> None:
+    """A class that would drop unknown bits, or give an int for them, reads what it no longer has as `Opaque`."""
+
+    def right(members: dict[str, int]) -> Any:
+        return enum.Flag("Right", members, module="m", boundary=boundary)
+
+    before = right({"R": 1, "W": 2})
+    data = Serializer(BASE.extended([before])).encode([before.R | before.W, before.R])
+
+    now = right({"R": 1})
+    both, one = Serializer(BASE.extended([now])).decode(data)
+
+    assert type(both) is Opaque
+    assert one is now.R
+
+
 def test_flags_combine() -> None:
     """A combination of flags, and none at all, come back as members."""
     codec = serializer()
