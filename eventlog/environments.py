@@ -153,7 +153,7 @@ class Environment:
 
     def _info(self, what: Literal["last_pgno", "last_txnid"]) -> int:
         # Inside the gate: somebody may be opening the file anew, to write.
-        self._environment()  # a forked child must not wait at its parent's gate
+        self._not_forked()  # a child must not wait at its parent's gate
         thread = threading.get_ident()
         try:
             self._gate.enter(thread)
@@ -213,15 +213,19 @@ class Environment:
         if self._env is not None:
             self._env.close()
 
-    def _environment(self) -> lmdb.Environment:
+    def _not_forked(self) -> None:
         if self._pid != os.getpid():
             raise ForkedError("the process forked after the log was opened; open the log again in the child")
+
+    def _environment(self) -> lmdb.Environment:
+        """Return the open environment. Look inside the gate: outside it may be closed for a moment, to open anew."""
+        self._not_forked()
         if self._env is None:
             raise LogClosed("the log is closed; open it again")
         return self._env
 
     def _read_once(self, work: Callable[[Transaction], T]) -> T:
-        self._environment()  # a forked child must not wait at its parent's gate
+        self._not_forked()  # a child must not wait at its parent's gate
         thread = threading.get_ident()
         try:
             self._gate.enter(thread)
@@ -231,7 +235,7 @@ class Environment:
             self._gate.leave(thread)
 
     def _write_once(self, work: Callable[[Transaction], T]) -> T:
-        self._environment()
+        self._not_forked()
         committing, thread = False, threading.get_ident()
         try:
             self._gate.enter(thread)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,34 @@ def test_one_environment_per_file(tmp_path: Path) -> None:
     with pytest.raises(ReadOnlyLog):
         again.write(lambda transaction: None)
     again.close()
+
+
+def test_a_reader_waits_while_its_file_is_opened_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is open to be read, and is wanted for writing, is opened anew: readers wait, and do not fail."""
+    path = tmp_path / "env"
+    open_environment(path, ["a"]).close()
+    reader = open_environment(path, ["a"], read_only=True)
+    closed, go_on, seen = threading.Event(), threading.Event(), list[int]()
+    really_open = environments.Environment._open
+
+    def slowly(environment: environments.Environment) -> Any:
+        closed.set()
+        go_on.wait(10)
+        return really_open(environment)
+
+    monkeypatch.setattr(environments.Environment, "_open", slowly)
+    upgrade = threading.Thread(target=lambda: open_environment(path, ["a"]).close())
+    upgrade.start()
+    assert closed.wait(10)
+    look = threading.Thread(target=lambda: seen.extend((reader.last_transaction(), reader.read(lambda _: 7))))
+    look.start()
+    look.join(0.05)
+    assert look.is_alive()
+    go_on.set()
+    upgrade.join(10)
+    look.join(10)
+    assert seen[1:] == [7]
+    reader.close()
 
 
 def test_two_logs_on_one_folder(tmp_path: Path) -> None:
