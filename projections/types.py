@@ -347,14 +347,22 @@ def _snapshot_from(fields: tuple[Any, ...], writes: Any) -> StateSnapshot:
     return StateSnapshot(*fields, writes=lambda: writes)
 
 
-# Stored form: these numbers and the order of the parts are for ever.
+def _overwrite_from(value: Any) -> Overwrite:
+    return Overwrite(value)
+
+
+def _interrupt_from(value: Any, id: str, response_schema: Any) -> Interrupt:
+    return Interrupt(value, id, response_schema=response_schema)
+
+
+# Stored form: these numbers and the order of the parts are for ever. More or fewer parts are a TypeError.
 BASE.register_native(64, Send, lambda v: [v.node, v.arg], lambda parts: Send(*parts))
-BASE.register_native(65, Overwrite, lambda v: [v.value], lambda parts: Overwrite(*parts))
+BASE.register_native(65, Overwrite, lambda v: [v.value], lambda parts: _overwrite_from(*parts))
 BASE.register_native(
     66,
     Interrupt,
     lambda v: [v.value, v.id, v.response_schema],
-    lambda parts: Interrupt(parts[0], parts[1], response_schema=parts[2]),
+    lambda parts: _interrupt_from(*parts),
 )
 BASE.register_native(
     67,

@@ -152,7 +152,11 @@ def _message_builder() -> Callable[[list[Any]], Any]:
 
 def _stored_error(payload: memoryview, unpack: Unpack) -> StoredError:
     name, text, shown, args = unpack(payload)
-    return StoredError(name, text, shown, None if args is None else tuple(args))
+    if not (isinstance(name, str) and isinstance(text, str) and isinstance(shown, str)):
+        raise ValueError("a stored exception is described in words")
+    if args is not None and type(args) is not list:
+        raise ValueError("a stored exception's arguments are a list")
+    return StoredError(name, text, shown, None if args is None else tuple(cast("list[Any]", args)))
 
 
 def _builtin_error(payload: memoryview, unpack: Unpack) -> BaseException:

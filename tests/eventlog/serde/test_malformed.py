@@ -66,6 +66,8 @@ MALFORMED = [
     ext(f.BUILTIN_ERROR, b"\x92\xb2UnicodeDecodeError\x90"),
     ext(f.BUILTIN_ERROR, b"\x93\xaaValueError\x90\x01"),
     ext(f.STORED_ERROR, b"\x91\x01"),
+    ext(f.STORED_ERROR, b"\x94\xa1a\xa1b\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00\xc0"),
+    ext(f.STORED_ERROR, b"\x94\xa1a\xa1b\xa1c\xa1d"),
     ext(f.MESSAGE, b"\x91\xa5human"),
     ext(f.MESSAGE, b"\x96\xa5other\xa0\xc0\xc0\x80\x80"),
     ext(f.MESSAGE, b"\x97\xa5human\xa0\xc0\xc0\x80\x80\x01"),
@@ -109,6 +111,7 @@ def test_damaged_values_raise_nothing_else(value: Any, data: st.DataObject) -> N
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(1, 127), st.binary(max_size=40) | VALUES.map(lambda value: serializer().encode(value)))
+@example(f.STORED_ERROR, b"\x94\xa1a\xa1b\xa1c\x91\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00")
 def test_any_payload_of_any_extension_raises_nothing_else(code: int, payload: bytes) -> None:
     """Each extension code copes with any payload, also with a well-formed one of another type."""
     decode_or_refuse(ext(code, payload))

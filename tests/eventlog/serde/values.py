@@ -112,7 +112,9 @@ def identical(one: Any, other: Any) -> bool:
         return all(identical(getattr(one, name), getattr(other, name)) for name in _PYDANTIC)
     if dataclasses.is_dataclass(one):
         return identical(_fields(one), _fields(other))
-    if isinstance(one, (Opaque, StoredError)):
+    if isinstance(one, StoredError):
+        return all(identical(getattr(one, name), getattr(other, name)) for name in StoredError.__slots__)
+    if isinstance(one, Opaque):
         return one == other
     return repr(one) == repr(other)
 
