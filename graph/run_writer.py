@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from ..eventlog.context import current_actor
 from ..eventlog.errors import ConflictError
-from ..eventlog.events import ChannelWritten, Event
+from ..eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, Event, RunEnded
 from ..eventlog.log import EventLog, Stamped, StreamName, StreamWrite
 
 MAX_QUEUED_STEPS = 64
@@ -22,7 +22,10 @@ MAX_QUEUED_BYTES = 4 * 1024 * 1024
 _RECORDS_PER_APPEND = 256
 _BYTES_PER_APPEND = 2 * 1024 * 1024
 _EVENT_BYTES = 400
-"""What an event takes beside its values, about; only for bounding the queue."""
+_PART_BYTES = 16
+_RESULT_BYTES = 64
+_TASK_BYTES = 80
+"""What an event, a write, a result and a planned task take beside their values, about; only for bounding the queue."""
 
 
 class RunWriter:
@@ -196,6 +199,24 @@ class Flusher:
 
 
 def _weight(event: Event) -> int:
-    if not isinstance(event, ChannelWritten):
-        return _EVENT_BYTES
-    return _EVENT_BYTES + sum(len(data) for _channel, data in event.writes if isinstance(data, bytes))
+    """Return about how many bytes an event takes, without encoding it."""
+    if isinstance(event, ChannelWritten):
+        return _EVENT_BYTES + sum(_PART_BYTES + _length(data) for _channel, data in event.writes)
+    if isinstance(event, CheckpointCommitted):
+        planned = _TASK_BYTES * len(event.tasks) + _PART_BYTES * len(event.applied)
+        return _EVENT_BYTES + planned + _results_weight(event.results)
+    if isinstance(event, RunEnded):
+        return _EVENT_BYTES + sum(_results_weight(step.results) for step in event.open)
+    return _EVENT_BYTES
+
+
+def _results_weight(results: Sequence[ChannelResult]) -> int:
+    return sum(_RESULT_BYTES + _length(result.data) for result in results)
+
+
+def _length(data: Any) -> int:
+    if isinstance(data, bytes):
+        return len(data)
+    # A splice's or entries' data is a list with the encoded parts in it.
+    parts = cast("list[Any]", data) if isinstance(data, list) else ()
+    return sum(len(part) for part in parts if isinstance(part, bytes))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from lithograph.eventlog import Appended, EventLog, Record, StreamName, StreamWrite
 from lithograph.eventlog.errors import ConflictError, LimitExceeded, Unavailable
-from lithograph.eventlog.events import ChannelWritten, Recorded
+from lithograph.eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, Recorded, ResultOp
 from lithograph.graph.run_writer import MAX_QUEUED_BYTES, MAX_QUEUED_STEPS, Flusher, RunWriter
 
 from .chains import ONE, Log, chain, stamp
@@ -55,6 +55,27 @@ def _put(writer: RunWriter, *data: bytes) -> int:
     return writer.append([Recorded("test", item) for item in data], 1)
 
 
+def _commit(results: tuple[ChannelResult, ...]) -> CheckpointCommitted:
+    return CheckpointCommitted(
+        id=bytes(16),
+        parent=None,
+        parent_version=0,
+        namespace="",
+        step=1,
+        source="loop",
+        metadata=None,
+        parents={},
+        graph=bytes(32),
+        tasks=(),
+        applied=(),
+        results=results,
+        version=1,
+        consumed=(),
+        seen=(),
+        updated=None,
+    )
+
+
 def _records(log: EventLog) -> list[Record]:
     return log.read_stream(log.stream_id(THREAD), 0, 100_000)
 
@@ -97,6 +118,20 @@ def test_async_queues_at_most_so_many_bytes(log: CountingLog) -> None:
         writer.append([ChannelWritten(bytes(16), "", bytes(16), "a", (), (("items", part),))], 1)
         writer.step_done()
         assert len(_records(log)) == (20 if number == 20 else 0)
+
+
+def test_async_counts_what_checkpoints_hold(log: CountingLog) -> None:
+    """Large results are bytes that wait too: as much of them as one append holds is never exceeded."""
+    writer = _writer(log, "async")
+    part = b"x" * (MAX_QUEUED_BYTES // 80)
+    for data in (part, [0, 0, part]):
+        results = tuple(ChannelResult(channel, ResultOp.WHOLE, data, b"") for channel in "abcd")
+        for _ in range(20):
+            writer.append([_commit(results)], 1)
+            writer.step_done()
+        writer.drain()
+    assert len(_records(log)) == 40
+    assert len(log.appends) >= 4
 
 
 def test_exit_writes_nothing_before_the_end(log: CountingLog) -> None:
