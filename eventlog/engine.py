@@ -17,7 +17,7 @@ ANY = -1
 class Limits(NamedTuple):
     """What one append may be at most; the same for every engine."""
 
-    record_bytes: int = 256 * 1024
+    record_bytes: int = 960 * 1024
     append_records: int = 512
     append_bytes: int = 4 * 1024 * 1024
     name_bytes: int = 64 * 1024

@@ -127,9 +127,9 @@ def input_entries(given: Any, values: Values) -> list[tuple[str, Written]]:
         pairs: list[tuple[str, Any]] = list(cast("dict[str, Any]", given).items())
     else:
         pairs = [(START, given)]
+    stored = values.fit([values.encode(value) for _key, value in pairs])
     entries: list[tuple[str, Written]] = []
-    for place, (key, value) in enumerate(pairs):
-        data = values.encode(value)
+    for place, ((key, value), data) in enumerate(zip(pairs, stored, strict=True)):
         decoded = value if values.plain else values.decode(data)
         entries.append((key, Written(data, (NO_ID, (), key, place), values.decode, decoded)))
     return entries
@@ -207,16 +207,19 @@ def _on_update(loop: Loop, start: Start, writes: list[Write]) -> None:
 
 
 def _command_event(loop: Loop, writes: list[Write]) -> tuple[ChannelWritten, list[tuple[str, Written]]]:
-    base = loop.state
+    base, values = loop.state, loop.values
     assert base is not None
-    stored: list[tuple[str, Written]] = []
-    for place, (channel, value) in enumerate(writes):
-        data = loop.values.encode(value)
-        decoded = value if loop.values.plain else loop.values.decode(data)
-        origin = (base.id, (), channel, place)
-        stored.append((channel, Written(data, origin, loop.values.decode, decoded)))
-    data = tuple((channel, written.data) for channel, written in stored)
-    return ChannelWritten(base.id, base.namespace, NO_ID, INPUT, (), data), stored
+    tracked = [write for write in writes if write[0] not in loop.rules.untracked]
+    stored = values.fit([values.encode(value) for _channel, value in tracked])
+    written: list[tuple[str, Written]] = []
+    for place, ((channel, value), data) in enumerate(zip(tracked, stored, strict=True)):
+        decoded = value if values.plain else values.decode(data)
+        written.append((channel, Written(data, (base.id, (), channel, place), values.decode, decoded)))
+    data = tuple((channel, part.data) for channel, part in written)
+    for channel, value in writes:
+        if channel in loop.rules.untracked:
+            written.append((channel, Written(value, (base.id, (), channel, 0), _never, value)))
+    return ChannelWritten(base.id, base.namespace, NO_ID, INPUT, (), data), written
 
 
 def _close_command(loop: Loop, stored: list[tuple[str, Written]]) -> Closed:

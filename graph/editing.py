@@ -72,7 +72,7 @@ def edit(
         writes = place.writes if place is not None and number == 0 else {}
         apply_updates(loop, [StateUpdate(*update) for update in updates], writes)
     assert loop.state is not None
-    journal.append([RunEnded("finished", loop.state.id)], loop.now_us())
+    journal.append([RunEnded("edited", loop.state.id)], loop.now_us())
     writer.drain()
     journal.publish(threads_of(log))
     return cast("RunnableConfig", config_of(thread.id, loop.state.namespace, loop.state.id))

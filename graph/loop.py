@@ -43,6 +43,7 @@ from .tasks import RunScope, Task, note, task_input
 EVERY_CHANNEL = "*"
 """Under `__interrupt__` in the versions seen: every channel, up to a version."""
 _NONE_STORED = b"\xc0"
+_NOTHING_WRITTEN = [(NO_WRITES, _NONE_STORED)]
 
 Change = tuple[str, int, Any]
 
@@ -254,7 +255,8 @@ class Loop:
                 decoded = values.decode(data)
             task.written.append((channel, Written(data, origin, values.decode, decoded)))
             stored.append((channel, None if channel in inputs and value is not None else data))
-        return stored or [(NO_WRITES, _NONE_STORED)]
+        fitted = values.fit([data for _channel, data in stored])
+        return [(channel, data) for (channel, _data), data in zip(stored, fitted, strict=True)] or _NOTHING_WRITTEN
 
     def _record_task(self, task: Task, stored: list[tuple[str, Any]]) -> None:
         if self.journal is None:

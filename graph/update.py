@@ -197,7 +197,9 @@ def _stored(
         data = loop.values.encode(with_message_ids(loop.spec.channels.get(channel), value, origin))
         written.append((channel, Written(data, origin, loop.values.decode, loop.values.decode(data))))
         stored.append((channel, data))
-    return written, tuple(stored) or ((NO_WRITES, b"\xc0"),)
+    fitted = loop.values.fit([data for _channel, data in stored])
+    kept = tuple((channel, data) for (channel, _data), data in zip(stored, fitted, strict=True))
+    return written, kept or ((NO_WRITES, b"\xc0"),)
 
 
 def _id_for(text: str | None) -> bytes | None:

@@ -38,6 +38,10 @@ class Values(Protocol):
         """Return what is stored for `value`; raises `UnsupportedTypeError` when it would not come back exactly."""
         ...
 
+    def fit(self, parts: list[Data]) -> list[Data]:
+        """Return the data that one record is to hold, moved elsewhere where all of it would be too much for one."""
+        ...
+
     def decode(self, data: Data) -> Any:
         """Return the value of stored data."""
         ...
@@ -64,6 +68,10 @@ class Plain:
     def encode(self, value: Any) -> Data:
         """Return the value."""
         return value
+
+    def fit(self, parts: list[Data]) -> list[Data]:
+        """Return the values."""
+        return parts
 
     def decode(self, data: Data) -> Any:
         """Return the value."""

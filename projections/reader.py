@@ -135,8 +135,8 @@ def threads_of(log: EventLog) -> Threads:
 
 def feed_page(thread: Thread, page: list[Record], values: Values, past: StreamPast) -> None:
     """Give a thread its stream's next records."""
-    for record, body in zip(page, bodies(page), strict=True):
-        _feed(thread, record.header, body.event, values, past)
+    for (_position, header, _data), body in zip(page, bodies(page), strict=True):
+        _feed(thread, header, body.event, values, past)
 
 
 def feed_record(thread: Thread, record: Record, values: Values, past: StreamPast) -> None:
@@ -147,7 +147,7 @@ def feed_record(thread: Thread, record: Record, values: Values, past: StreamPast
 def _feed(thread: Thread, header: Header, event: Event, values: Values, past: StreamPast) -> None:
     if header.version != thread.version + 1:
         raise LogGap(f"stream {header.stream.hex()} has version {header.version} after {thread.version}: run `verify`")
-    thread.feed(event, version=header.version, time_us=header.time_us, run=header.run, values=values, past=past)
+    thread.feed(event, header.version, header.time_us, header.run, values, past)
 
 
 class StreamPast:

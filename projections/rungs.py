@@ -31,7 +31,7 @@ from ..eventlog.events import (
 )
 from ..eventlog.log import EventLog, Record
 from ..eventlog.record import NO_ID
-from ..eventlog.serde.format import array_body, array_header, array_length
+from ..eventlog.serde.format import array_length
 from .cells import Backing, Cell, LazyCell, ListCell, Values
 from .digests import ListDigest, channel_key, whole_digest
 from .fold import Cells, fold_step
@@ -286,13 +286,8 @@ class _Chain:
                 running.extend(chunk)
             self.digests.append(b"" if running is None else running.digest())
             self.lengths.append(self.lengths[-1] + array_length(chunk))
-        self.backing = Backing(load=lambda: decode(_joined(chunks, self.lengths[-1])))
+        self.backing = Backing(load=lambda: [element for chunk in chunks for element in decode(chunk)])
         self.backing.running = running
-
-
-def _joined(chunks: list[bytes], length: int) -> bytes:
-    """Return the list that begins with each chunk's elements in turn, encoded."""
-    return array_header(length) + b"".join(map(array_body, chunks))
 
 
 def digest_in(event: CheckpointCommitted, channel: str) -> bytes:

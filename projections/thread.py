@@ -104,7 +104,6 @@ class Thread:
     def feed(
         self,
         event: Event,
-        *,
         version: int,
         time_us: int,
         run: bytes,
@@ -122,9 +121,7 @@ class Thread:
                 writes[version] = event
             self.paused.pop(event.checkpoint, None)
         elif isinstance(event, CheckpointCommitted):
-            if state is None:
-                state = self._apply(event, values, past, version=version, time_us=time_us, run=run)
-            self._close(state)
+            self._close(state or self._apply(event, values, past, version, time_us, run))
         elif isinstance(event, RunStarted):
             self.running, self.running_since = run, version
         elif isinstance(event, RunEnded):
@@ -140,7 +137,6 @@ class Thread:
         event: CheckpointCommitted,
         values: Values,
         past: Past,
-        *,
         version: int,
         time_us: int,
         run: bytes,

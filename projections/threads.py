@@ -23,8 +23,9 @@ class ThreadInfo(NamedTuple):
     version: int
     """How many events it has."""
     status: str
-    """`finished`, `interrupted`, `failed` or `stopped`, as its last run ended; `open`: a run is on it, or was killed;
-    `forked`, `stored`: it has had no run, but began as a fork or is written by a foreign runtime."""
+    """`finished`, `interrupted`, `failed` or `stopped`, as its last run ended; `edited`: by hand, and no run went on
+    from there; `open`: a run is on it, or was killed; `forked`, `stored`: it has had no run, but began as a fork or is
+    written by a foreign runtime."""
     checkpoint_id: str | None
     """The root namespace's last checkpoint; `None` when it has none of its own."""
     step: int | None

@@ -9,6 +9,10 @@ from ..eventlog.log import EventLog, StreamName
 from ..eventlog.serde import Serializer
 from .fallback import FallbackSerializer
 
+RECORD_BYTES = 256 * 1024
+"""What one record holds of values at most, before the largest of them become blobs."""
+_SMALLEST_BLOB = 1024
+
 
 class LogValues:
     """`Values` of one thread of a log. Encodes with the graph's types; what is over 64 KiB becomes a blob."""
@@ -29,6 +33,19 @@ class LogValues:
         """Return the bytes of a value, or the array of the blob that holds them."""
         return self.store(self._serializer.encode(value))
 
+    def fit(self, parts: list[Any]) -> list[Any]:
+        """Return the stored data that one record is to hold, its largest parts as blobs where all would be too much."""
+        size = sum(len(part) for part in parts if type(part) is bytes)
+        if size <= RECORD_BYTES:
+            return parts
+        fitted = list(parts)
+        largest = sorted((len(part), place) for place, part in enumerate(parts) if type(part) is bytes)
+        while size > RECORD_BYTES and largest and largest[-1][0] > _SMALLEST_BLOB:
+            length, place = largest.pop()
+            fitted[place] = self._blob(parts[place])
+            size -= length
+        return fitted
+
     def decode(self, data: Any) -> Any:
         """Return the value of stored data; raises `MalformedValue` or `IntegrityError`."""
         if type(data) is bytes:
@@ -37,7 +54,8 @@ class LogValues:
 
     def store(self, data: bytes) -> Any:
         """Return encoded bytes as they are stored: themselves, or the array of the blob that holds them."""
-        if len(data) <= BLOB_THRESHOLD:
-            return data
+        return data if len(data) <= BLOB_THRESHOLD else self._blob(data)
+
+    def _blob(self, data: bytes) -> Any:
         assert self._name is not None, "a reader of other threads does not write"
         return self._log.put_blob(self._name, data)
