@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -15,7 +16,7 @@ import typer
 
 from .crash import Killed, Proof, inspect_kill, prove, run_and_kill
 from .options import AsJson
-from .output import progress_bar, say, size_text, write_json, write_pairs
+from .output import program, progress_bar, say, size_text, write_json, write_pairs
 from .reading import opened
 from .stats import folder_bytes
 
@@ -72,7 +73,7 @@ def demo(
     try:
         result = _run(path, cases, crash=crash, quiet=as_json)
     except KeyboardInterrupt:
-        sys.stderr.write(f"stopped. Go on with: lithograph demo --log {path} --limit {limit}\n")
+        sys.stderr.write(f"stopped. Go on with: {program()} demo --log {shlex.quote(str(path))} --limit {limit}\n")
         raise
     if as_json:
         write_json(_document(result))
@@ -185,7 +186,7 @@ def _write(result: _Result) -> None:
         f"{count.both_declined:,} of its {_bank_denials(result):,} denials",
         "events": f"{result.events:,}{rate}",
         "bytes": f"{size_text(document['folder_bytes'])} on disk",
-        "verify": "ok: all is as it was appended" if result.verified else "FAILED: run lithograph verify",
+        "verify": "ok: all is as it was appended" if result.verified else f"FAILED: run {program()} verify",
     }
     if result.killed and result.proof:
         pairs["crash"] = _crash_text(result.killed, result.proof)
@@ -209,16 +210,19 @@ def _crash_text(killed: Killed, proof: Proof) -> str:
 
 def _write_next(result: _Result) -> None:
     decided = (number for number, each in result.decisions.items() if each["decided_by"] == "officer")
-    number, path = next(decided, result.cases[0].application_id), result.path
+    number, run = next(decided, result.cases[0].application_id), program()
+    path = shlex.quote(str(result.path))
+    commands = {
+        f"{run} threads {path}": "all applications",
+        f"{run} history {path} {number}": "one, step by step",
+        f"{run} show {path} {number}": "one, as it stands",
+        f"{run} tail {path}": "the last events",
+        f"{run} verify {path}": "any byte changed?",
+    }
+    width = max(map(len, commands))
     say("Next, ask the log:")
-    for command, what in (
-        (f"lithograph threads {path}", "every application and how far it is"),
-        (f"lithograph history {path} {number}", "one application, step by step: who and why"),
-        (f"lithograph show {path} {number}", "its file, as it stands"),
-        (f"lithograph tail {path}", "the last events"),
-        (f"lithograph verify {path}", "is every byte as it was appended?"),
-    ):
-        say(f"  {command:<50} {what}")
+    for command, what in commands.items():
+        say(f"  {command:<{width}}  # {what}")
 
 
 def _tally(result: _Result) -> Tally:

@@ -90,6 +90,8 @@ def _write_table(rows: list[dict[str, Any]]) -> None:
             for row in rows
         ],
         right=["step"],
+        whole="checkpoint",
+        below=["at", "who"],
     )
 
 

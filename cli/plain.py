@@ -8,6 +8,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 _TEXT_MAX = 100
+_MESSAGES_MAX = 20
+_MESSAGE_WIDTH = 400
 
 
 def plain(value: Any) -> Any:
@@ -40,6 +42,16 @@ def short(value: Any, *, width: int = _TEXT_MAX) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
+def told(value: Any, *, width: int = _TEXT_MAX) -> str:
+    """Return `value` for a table: as `short` does, but a conversation as a script, one message a line."""
+    messages = cast("list[Any]", value) if isinstance(value, list) else []
+    if not messages or not all(_is_message(each) for each in messages):
+        return short(value, width=width)
+    lines = [_line(each) for each in messages[-_MESSAGES_MAX:]]
+    left_out = len(messages) - len(lines)
+    return "\n".join([f"… {left_out:,} before", *lines] if left_out else lines)
+
+
 def dumps(value: Any) -> str:
     """Return `value` as one line of JSON."""
     return json.dumps(plain(value), ensure_ascii=False)
@@ -53,3 +65,16 @@ def _named(value: Any) -> Any:
         return {"type": value.name, "fields": plain(value.fields)}
     dump = getattr(value, "model_dump", None)
     return {"type": type(value).__name__, "fields": plain(dump())} if callable(dump) else str(value)
+
+
+def _is_message(value: Any) -> bool:
+    from ..eventlog.messages import is_message_class
+
+    return is_message_class(type(value))
+
+
+def _line(message: Any) -> str:
+    """Return a message as a line: who speaks, what, and which tools are called."""
+    calls = [call["name"] for call in getattr(message, "tool_calls", None) or ()]
+    parts = [short(message.content, width=_MESSAGE_WIDTH), f"[calls {', '.join(calls)}]" if calls else ""]
+    return " ".join([f"{message.name or message.type}:", *filter(None, parts)])

@@ -8,7 +8,7 @@ import typer
 
 from .options import AsJson, LogPath, Namespace, ThreadId
 from .output import say, write_json, write_pairs, write_table
-from .plain import dumps, plain, short
+from .plain import dumps, plain, short, told
 from .reading import Who, actors, checkpoint_id, find_snapshot, opened, parent_id
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def show(
     if as_json:
         write_json(document)
     else:
-        _write(document)
+        _write(document, found.values)
     return 0
 
 
@@ -68,7 +68,7 @@ def _task(task: PregelTask) -> dict[str, Any]:
     }
 
 
-def _write(document: dict[str, Any]) -> None:
+def _write(document: dict[str, Any], values: Any) -> None:
     head = {
         "thread": document["thread_id"],
         "checkpoint": document["checkpoint_id"],
@@ -81,9 +81,8 @@ def _write(document: dict[str, Any]) -> None:
     }
     write_pairs({name: text for name, text in head.items() if text})
     say()
-    values: Any = document["values"]
     channels = cast("dict[str, Any]", values) if isinstance(values, dict) else {"(value)": values}
-    write_table(["channel", "value"], [[name, short(value, width=_VALUE_WIDTH)] for name, value in channels.items()])
+    write_table(["channel", "value"], [[name, told(value, width=_VALUE_WIDTH)] for name, value in channels.items()])
     if document["tasks"]:
         write_table(
             ["task", "id", "error", "result", "waits for"],
@@ -97,4 +96,6 @@ def _write(document: dict[str, Any]) -> None:
                 ]
                 for task in document["tasks"]
             ],
+            whole="id",
+            below=["error", "result", "waits for"],
         )

@@ -65,7 +65,8 @@ def _write_line(event: dict[str, Any]) -> None:
         f"{name}={short(value, width=60)}" for name, value in event["what"].items() if value not in (None, "", [])
     )
     who = who_text(Who(event["actor"], event["reason"]))
+    stream = event["stream"] if event["kind"] != "GraphRegistered" else "graph"  # its name is the digest beside it
     say(
-        f"{event['position']:>8}  {event['at'][11:23]}  {event['stream']:<24} {event['kind']:<20} {what}"
+        f"{event['position']:>8}  {event['at'][11:23]}  {stream:<24} {event['kind']:<20} {what}"
         + (f"  [{who}]" if who else "")
     )

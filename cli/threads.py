@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ..projections import ThreadInfo
 
 _INTERRUPTED = "interrupted"
+_LOOKED_INTO = (_INTERRUPTED, "forked")
+"""Threads that are folded to know more: what one waits for, and how far the one was that a fork goes on from."""
 
 
 def threads(
@@ -30,8 +33,11 @@ def threads(
     from ..projections import threads as all_threads
 
     with opened(log) as opened_log:
-        wanted = (info for info in all_threads(opened_log) if info.status == _INTERRUPTED or not waiting)
-        rows = [_row(opened_log, info) for info in islice(wanted, limit or None)]
+        every = (
+            _row(opened_log, info) for info in all_threads(opened_log) if not waiting or info.status in _LOOKED_INTO
+        )
+        wanted = (row for row in every if not waiting or row["status"] == _INTERRUPTED or row["interrupts"])
+        rows = list(islice(wanted, limit or None))
         more = next(wanted, None) is not None
     if not rows:
         raise NothingFound("no thread waits for an answer" if waiting else "the log has no thread yet")
@@ -46,26 +52,24 @@ def threads(
 
 
 def _row(log: EventLog, info: ThreadInfo) -> dict[str, Any]:
+    from ..projections import snapshot
+
+    found = snapshot(log, config_of(info.thread_id)) if info.status in _LOOKED_INTO else None
+    step, planned = info.step, list(info.planned)
+    if found is not None and step is None:
+        metadata: Mapping[str, Any] = found.metadata or {}
+        step, planned = metadata.get("step"), list(found.next)
     return {
         "thread_id": info.thread_id,
         "status": info.status,
-        "step": info.step,
-        "planned": list(info.planned),
-        "interrupts": _questions(log, info),
+        "step": step,
+        "planned": planned,
+        "interrupts": [] if found is None else [plain(each.value) for each in found.interrupts],
         "checkpoint_id": info.checkpoint_id,
         "events": info.version,
         "created_at": info.created_at,
         "updated_at": info.updated_at,
     }
-
-
-def _questions(log: EventLog, info: ThreadInfo) -> list[Any]:
-    """Return what a thread waits for; only one that stopped at a question is folded to know."""
-    from ..projections import snapshot
-
-    if info.status != _INTERRUPTED:
-        return []
-    return [plain(each.value) for each in snapshot(log, config_of(info.thread_id)).interrupts]
 
 
 def _write_table(rows: list[dict[str, Any]]) -> None:
@@ -85,4 +89,6 @@ def _write_table(rows: list[dict[str, Any]]) -> None:
             for row in rows
         ],
         right=["step", "events"],
+        whole="latest checkpoint",
+        below=["at", "events", "question"],
     )

@@ -64,8 +64,8 @@ def _write(report: VerifyReport) -> None:
         [[str(each.position or ""), each.what] for each in report.findings[:_SHOWN_MAX]],
         right=["position"],
     )
-    more = len(report.findings) - _SHOWN_MAX
-    if more > 0:
-        say(f"and {more} more findings; --json gives them all")
-    say(f"NOT as appended: {len(report.findings)} findings in {seen}.")
+    count = len(report.findings)
+    if count > _SHOWN_MAX:
+        say(f"and {count - _SHOWN_MAX} more; --json gives them all")
+    say(f"NOT as appended: {count} finding{'' if count == 1 else 's'} in {seen}.")
     say("Keep the folder as evidence, and restore a backup beside it.")

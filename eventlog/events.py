@@ -118,7 +118,7 @@ class RunEnded(Event, frozen=True):
 
     kind: ClassVar[int] = 3
     outcome: str
-    """`finished`, `interrupted`, `failed` or `stopped`."""
+    """`finished`, `interrupted`, `failed`, `stopped`; `edited`: it was a manual edit."""
     checkpoint: bytes | None
     open: tuple[OpenStep, ...] = ()
 
@@ -178,6 +178,8 @@ class CheckpointCommitted(Event, frozen=True):
     """(node, ((channel, version) …)): the versions that the step's nodes have now seen."""
     updated: tuple[str, ...] | None
     """The channels written in this step, sorted, as LangGraph's `updated_channels`."""
+    skips: bool = False
+    """Whether this one commit stands for all steps of a run (durability `exit`): its results say what they made."""
 
 
 class StepRefused(Event, frozen=True):

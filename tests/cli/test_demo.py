@@ -32,6 +32,18 @@ def test_the_demo_says_what_came_out(lithograph: Lithograph, tmp_path: Path) -> 
         assert f"{log.log_head().position:,}" in ran.out
 
 
+def test_the_next_commands_can_be_pasted_from_where_the_demo_was_called(
+    lithograph: Lithograph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Called by a path that the shell would not search, the demo names that path; odd folder names are quoted."""
+    monkeypatch.setattr(sys, "argv", [".venv/bin/lithograph", "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    ran = lithograph("demo", "--log", tmp_path / "my desk", "--limit", 2)
+
+    assert f"\n  .venv/bin/lithograph verify '{tmp_path / 'my desk'}'" in ran.out
+
+
 def test_the_json_of_the_demo_adds_up(lithograph: Lithograph, tmp_path: Path) -> None:
     """Decisions and applications sent back make all; events and bytes are those of the log."""
     path = tmp_path / "desk.lithograph"

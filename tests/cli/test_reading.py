@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from lithograph.cli import output
 from lithograph.eventlog import EventLog
+from lithograph.graph import START, MessagesState, StateGraph, interrupt
 
 from .conftest import DECIDED, Lithograph
 
@@ -178,3 +181,60 @@ def test_a_fork_shows_who_made_what_it_inherited(lithograph: Lithograph, own_log
 
     assert inherited == lithograph("history", own_log, officer_thread, "--json").rows
     assert inherited[0]["actor"].startswith("officer:")
+
+
+def test_a_narrow_screen_keeps_ids_whole(
+    lithograph: Lithograph, shared_log: Path, officer_thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On 80 columns no id is folded, no line is longer, and what has no room beside the id is under it."""
+    ids = [row["checkpoint_id"] for row in lithograph("history", shared_log, officer_thread, "--json").rows]
+    monkeypatch.setattr(output, "_PIPE_WIDTH", 80)
+
+    table = lithograph("history", shared_log, officer_thread).out
+    queue = lithograph("threads", shared_log, "--waiting").out
+
+    assert all(each in table for each in ids)
+    assert max(map(len, (table + queue).splitlines())) <= 80
+    assert "who: officer:" in table
+    assert "question: {" in queue
+
+
+def test_threads_of_edits_and_forks(lithograph: Lithograph, tmp_path: Path) -> None:
+    """A fork shows how far its source was, and waits as that did; an edited thread says so and waits no longer."""
+    with EventLog(tmp_path / "log") as log:
+        builder = StateGraph(MessagesState)
+        builder.add_node("ask", lambda state: {"messages": [interrupt("well?")]})
+        builder.add_edge(START, "ask")
+        graph = builder.compile(checkpointer=log)
+        config = {"configurable": {"thread_id": "asked"}}
+        graph.invoke({"messages": "hi"}, config)
+        log.fork(config, "branch")
+        graph.update_state(config, {"messages": "never mind"}, as_node="ask")
+
+    rows = {row["thread_id"]: row for row in lithograph("threads", tmp_path / "log", "--json").rows}
+
+    assert {name: row["status"] for name, row in rows.items()} == {"asked": "edited", "branch": "forked"}
+    branch = rows["branch"]
+    assert (branch["step"], branch["planned"], branch["interrupts"]) == (0, ["ask"], ["well?"])
+    waiting = lithograph("threads", tmp_path / "log", "--waiting", "--json").rows
+    assert [row["thread_id"] for row in waiting] == ["branch"]
+
+
+def test_show_tells_a_conversation_as_a_script(lithograph: Lithograph, tmp_path: Path) -> None:
+    """Messages are lines of who and what, the last twenty of them; --json has every field."""
+    calls = [{"name": "look", "args": {}, "id": "1"}]
+    with EventLog(tmp_path / "log") as log:
+        builder = StateGraph(MessagesState)
+        builder.add_node("bot", lambda state: {"messages": {"role": "ai", "content": "Hm.", "tool_calls": calls}})
+        builder.add_edge(START, "bot")
+        said = [("user", f"number {index}") for index in range(24)]
+        builder.compile(checkpointer=log).invoke({"messages": said}, {"configurable": {"thread_id": "chat"}})
+
+    table = lithograph("show", tmp_path / "log", "chat").out
+    (document,) = lithograph("show", tmp_path / "log", "chat", "--json").rows
+
+    assert "… 5 before" in table
+    assert "human: number 5 " in table
+    assert "number 4 " not in table
+    assert "ai: Hm. [calls look]" in table
+    assert len(document["values"]["messages"]) == 25

@@ -36,6 +36,8 @@ def test_threads_say_how_far_each_is(log: EventLog) -> None:
     graph.invoke(INPUT, thread("waits"))
     graph.invoke(INPUT, thread("done"))
     graph.invoke(Command(resume="this"), thread("done"))
+    graph.invoke(INPUT, thread("edited"))
+    graph.update_state(thread("edited"), {"word": "by hand"}, as_node="first")
     log.fork(thread("waits"), "forked")
 
     found = {info.thread_id: info for info in threads(log)}
@@ -43,6 +45,7 @@ def test_threads_say_how_far_each_is(log: EventLog) -> None:
     assert {name: info.status for name, info in found.items()} == {
         "waits": "interrupted",
         "done": "finished",
+        "edited": "edited",
         "forked": "forked",
     }
     assert found["waits"].planned == ("second", "ask")
