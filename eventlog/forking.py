@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .clock import any_id
 from .configs import configurable, thread_id_of, thread_text
-from .errors import CheckpointNotFound
+from .errors import CheckpointNotFound, ConflictError
 from .events import CheckpointCommitted, ThreadForked
 from .reading import Record
 from .streams import StreamName
@@ -42,7 +42,11 @@ def fork(log: EventLog, source_config: Mapping[str, Any], new_thread_id: Any) ->
             )
     thread_id = thread_text(new_thread_id)
     name, scope = StreamName("thread", thread_id), log.head(source).scope
-    log.append([StreamWrite(name, 0, [log.stamp(event)], scope)])
+    try:
+        log.append([StreamWrite(name, 0, [log.stamp(event)], scope)])
+    except ConflictError as error:
+        message = f"There is a thread {thread_id!r} already, so nothing was forked. Give the fork an id of its own."
+        raise ConflictError(message, stream=thread_id, expected=0, actual=error.actual) from error
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": asked.get("checkpoint_ns", "")}}
 
 

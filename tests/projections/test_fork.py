@@ -278,7 +278,7 @@ def test_what_cannot_be_forked_is_refused_and_leaves_no_event(log: EventLog) -> 
         log.fork(thread("1", "no id"), "2")
     with pytest.raises(MissingThreadId):
         log.fork({}, "2")
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError, match="thread 'taken' already"):
         log.fork(thread("1"), "taken")
     with pytest.raises(ConflictError):
         log.fork(thread("1"), "1")
