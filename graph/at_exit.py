@@ -53,6 +53,7 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
         consumed,
         seen,
         state.updated,
+        True,
     )
     final = state_after(
         base,

@@ -95,7 +95,7 @@ class Refold:
         assert isinstance(event, CheckpointCommitted), "a state's version holds its commit"
         if is_foreign(commit):
             return commit.cells
-        if commit.skips_steps and event.source != "fork":
+        if commit.skips:
             after = self._run(base, commit, cells)
         else:
             first = [result for result in event.results if result.op == ResultOp.INITIAL]

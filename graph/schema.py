@@ -33,11 +33,6 @@ class Schema:
     keys: tuple[str, ...]
     read: Reader
 
-    @property
-    def is_root(self) -> bool:
-        """Whether the whole state is one value."""
-        return self.keys == (ROOT,)
-
 
 def analyse(schema: Any) -> Schema:
     """Return what `schema` means; warns when it is neither a type nor an `Annotated` one."""

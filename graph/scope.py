@@ -44,29 +44,3 @@ class NodeScope(Protocol):
     def error(self) -> Any:
         """The failure that an error handler is called for, else `None`."""
         ...
-
-
-class FixedScope:
-    """A scope made of a config and a runtime that exist already."""
-
-    __slots__ = ("config", "error", "runtime")
-
-    def __init__(self, config: RunnableConfig, runtime: Runtime[Any], *, error: Any = None) -> None:
-        self.config = config
-        self.runtime = runtime
-        self.error = error
-
-    @property
-    def store(self) -> Any:
-        """The runtime's store."""
-        return self.runtime.store
-
-    @property
-    def writer(self) -> StreamWriter:
-        """The runtime's stream writer."""
-        return self.runtime.stream_writer
-
-    @property
-    def previous(self) -> Any:
-        """The runtime's previous value."""
-        return self.runtime.previous

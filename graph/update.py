@@ -87,8 +87,8 @@ def _copy(loop: Loop, values: Any) -> None:
     if base is None:
         raise InvalidUpdateError("Cannot copy a non-existent checkpoint")
     if isinstance(values, list) and values:
-        planned = _copy_of(loop, base)
-        _as_nodes(loop, _regrouped(planned, cast("list[Any]", values)))
+        _copy_of(loop, base)
+        _as_nodes(loop, _regrouped(cast("list[Any]", values)))
         return
     _copy_of(loop, base)
 
@@ -98,7 +98,7 @@ def _copy_of(loop: Loop, base: CheckpointState) -> CheckpointState:
     return loop.commit("fork", _nothing(loop), (), {}, step=loop.step, sibling_of=base)
 
 
-def _regrouped(copy: CheckpointState, items: list[Any]) -> list[tuple[str, Any, str | None]]:
+def _regrouped(items: list[Any]) -> list[tuple[str, Any, str | None]]:
     """Return the updates that follow a copy, those of one node together, in the order in which nodes appear."""
     by_node: dict[str, list[tuple[str, Any, str | None]]] = {}
     for item in items:

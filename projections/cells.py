@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from operator import methodcaller
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from .types import Overwrite
+from .types import OVERWRITE, Overwrite
 
 Data: TypeAlias = Any
 """A stored value: encoded `bytes`, or a blob reference's array; in a run without a log the value itself."""
@@ -248,9 +248,9 @@ def overwrite_of(value: Any) -> tuple[bool, Any]:
         return True, value.value
     if type(value) is dict:
         table = cast("dict[Any, Any]", value)
-        if len(table) == 1 and "__overwrite__" in table:
-            return True, table["__overwrite__"]
-        if table.get("type") == "__overwrite__" and "value" in table:
+        if len(table) == 1 and OVERWRITE in table:
+            return True, table[OVERWRITE]
+        if table.get("type") == OVERWRITE and "value" in table:
             return True, table["value"]
     return False, cast("Any", value)
 

@@ -30,7 +30,7 @@ from ..eventlog.record import Header
 from .cells import Values
 from .inherited import in_source, inherited
 from .rungs import Rung
-from .state import CheckpointState, apply_commit, skips_steps
+from .state import CheckpointState, apply_commit
 from .thread import OpenWrites, Thread, forget_run
 from .views import Views
 
@@ -313,7 +313,7 @@ class StreamPast:
             if isinstance(event, ChannelWritten) and event.checkpoint == checkpoint:
                 writes[record.header.version] = event
             elif isinstance(event, CheckpointCommitted) and event.namespace == namespace:
-                if skips_steps(event):
+                if event.skips:
                     forget_run(writes, claimed)
                 return writes
         return writes

@@ -39,6 +39,7 @@ class CheckpointState:
         "parents",
         "run",
         "seen",
+        "skips",
         "source",
         "step",
         "tasks",
@@ -83,19 +84,10 @@ class CheckpointState:
         self.tasks = event.tasks
         self.updated = event.updated
         self.applied = event.applied
-
-    @property
-    def skips_steps(self) -> bool:
-        """Whether the checkpoint stands for a whole run (durability `exit`): its results say what all steps made."""
-        return skips_steps(self)
+        self.skips = event.skips
 
 
 _NOTHING: Inputs = {}
-
-
-def skips_steps(commit: CheckpointCommitted | CheckpointState) -> bool:
-    """Tell whether a checkpoint stands for a whole run: it applied no writes, its results say what all of them made."""
-    return not commit.applied and commit.source in ("loop", "input")
 
 
 def apply_commit(

@@ -157,7 +157,7 @@ class Thread:
         return None
 
     def _close(self, state: CheckpointState) -> None:
-        if not state.applied and state.skips_steps and state.parent is not None:
+        if state.skips and state.parent is not None:
             forget_run(self.open.get(state.parent, {}), self.running_since)
         self.heads[state.namespace] = state
         if state.parent is not None:

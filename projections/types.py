@@ -70,23 +70,6 @@ class Overwrite:
     type: Literal["__overwrite__"] = "__overwrite__"
 
 
-def unwrap_overwrite(value: Any) -> tuple[bool, Any]:
-    """Return whether `value` is an overwrite, and what it overwrites with.
-
-    Besides `Overwrite` itself, the two plain forms that survive JSON count: `{"__overwrite__": v}` and
-    `{"type": "__overwrite__", "value": v}`.
-    """
-    if isinstance(value, Overwrite):
-        return True, value.value
-    if isinstance(value, dict):
-        form = cast("dict[Any, Any]", value)
-        if len(form) == 1 and OVERWRITE in form:
-            return True, form[OVERWRITE]
-        if form.get("type") == OVERWRITE and "value" in form:
-            return True, form["value"]
-    return False, None
-
-
 @dataclass(frozen=True, slots=True)
 class Interrupt:
     """A question that a task asked with `interrupt(value)`; `id` addresses the answer."""
