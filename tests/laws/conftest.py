@@ -12,7 +12,7 @@ import pytest
 
 from .world import Place
 
-_MEMORY_FOLDER = "/dev/shm"
+MEMORY_FOLDER = "/dev/shm"
 _numbers = itertools.count()
 
 
@@ -25,7 +25,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     if request.param == "memory":
         yield Place(None)
         return
-    home = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
+    home = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=home) as folder:
         made = Place(Path(folder) / "log")
         yield made

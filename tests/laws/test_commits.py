@@ -1,0 +1,73 @@
+"""What a checkpoint records of itself: one version for all that its step changed, above all that came before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from lithograph.eventlog import StreamName
+from lithograph.eventlog.events import CheckpointCommitted, ResultOp
+from lithograph.eventlog.serde import BASE, Serializer
+from lithograph.graph import InvalidUpdateError
+from lithograph.projections.history import history
+from lithograph.projections.reader import threads_of
+from lithograph.projections.values import LogValues
+
+from .plans import Act, GraphPlan, NodePlan, graphs, scripts
+from .settings import laws
+from .world import Place, Player, config_of
+
+
+def check_versions(place: Place, thread: str) -> None:
+    """Hold each checkpoint of a thread to what its record says it changed."""
+    log, name = place.log, StreamName("thread", thread)
+    values = LogValues(log, name, Serializer(BASE))
+    stream = log.stream_id(name)
+    states = {state.id: state for state, _writes in history(log, threads_of(log).head(log, stream, values), values)}
+    for event in (record.event for record in log.read_stream(stream, 0, 10_000)):
+        if not isinstance(event, CheckpointCommitted) or event.id not in states:
+            continue
+        changed = {change.channel for change in event.results if change.op != ResultOp.INITIAL}
+        changed.update(event.consumed)
+        before = states.get(event.parent) if event.parent is not None else None
+        above = max(before.versions.values(), default=0) if before is not None else 0
+        assert event.version > above if changed else event.version == 0, event
+        if before is None and changed and event.source == "input":
+            assert event.version == 1, "versions begin with the thread's first input"
+        assert {states[event.id].versions[channel] for channel in changed} <= {event.version}
+
+
+@laws(40)
+@given(plan=graphs(), script=scripts())
+def test_a_checkpoint_gives_one_new_version_to_what_it_changed(
+    place: Place, new_name: Callable[[], str], plan: GraphPlan, script: tuple[Act, ...]
+) -> None:
+    """A checkpoint that changes channels has a version above all earlier ones, one that changes none has 0."""
+    player = Player(plan, place, new_name())
+    player.play(script)
+    for thread in set(player.threads):
+        check_versions(place, thread)
+
+
+LEAF = GraphPlan((NodePlan("leaf", (("total", 1),), 0, "dict", (), ()),), (("__start__", "leaf"),), (), (), (), ())
+
+
+@pytest.mark.parametrize("as_node", ["leaf", "__copy__", "__end__"])
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_edit_of_nothing_has_no_version(
+    place: Place, new_name: Callable[[], str], as_node: str, begun: bool
+) -> None:
+    """Edits that leave every channel alone: nothing said as a node, a copy, pending tasks given up when none wait."""
+    player = Player(LEAF, place, new_name())
+    thread = player.threads[0]
+    if begun:
+        player.graph.invoke({"total": 1}, config_of(thread))
+    elif as_node == "__copy__":
+        with pytest.raises(InvalidUpdateError):
+            player.graph.update_state(config_of(thread), None, as_node=as_node)
+        return
+    player.graph.update_state(config_of(thread), {} if as_node == "leaf" else None, as_node=as_node)
+    check_versions(place, thread)
+    records = place.log.read_stream(place.log.stream_id(StreamName("thread", thread)), 0, 10_000)
+    assert [record.event.version for record in records if isinstance(record.event, CheckpointCommitted)][-1] == 0

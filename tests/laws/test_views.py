@@ -1,0 +1,76 @@
+"""Law L1 for readers: with the views that somebody wrote on the way, everything reads as it does from the log alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lithograph.eventlog import EventLog
+from lithograph.projections import view_writer
+from lithograph.projections.reader import threads_of
+
+from .conftest import MEMORY_FOLDER
+from .looks import Sight, difference, same, sight
+from .plans import Act, GraphPlan, graphs, scripts
+from .settings import laws
+from .world import Place, Player, World, compiled, strangers_schema
+
+RUNG_EVERY = 3
+"""Commits between two kept states: few, so that short threads have several."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _many_rungs() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view_writer, "RUNG_COMMITS", RUNG_EVERY)
+        yield
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    home = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=home) as folder:
+        yield Path(folder)
+
+
+def _seen(path: Path, plan: GraphPlan, threads: list[str]) -> tuple[bool, list[Sight]]:
+    """Return whether a reader who knows nothing yet found views, and what it read."""
+    with EventLog(path, read_only=True) as log:
+        graph = compiled(plan, World(), log, strangers_schema())
+        seen = [sight(graph, thread) for thread in threads]
+        return threads_of(log).views.rows(log) is not None, seen
+
+
+@laws(15)
+@given(plan=graphs(), script=scripts(), pauses=st.integers(1, 4))
+def test_views_change_nothing_that_is_read(plan: GraphPlan, script: tuple[Act, ...], pauses: int) -> None:
+    """Views are brought up to date every few acts, by whoever runs; then the log is read with them and without."""
+    with _folder() as folder:
+        place = Place(folder / "log")
+        player = Player(plan, place, "t")
+        acts = 0
+
+        def write_views(_act: Act) -> None:
+            nonlocal acts
+            acts += 1
+            if acts % pauses == 0:
+                view_writer.view_writer_of(place.log).catch_up(all=True)
+
+        player.play((*script, *script), after=write_views)
+        view_writer.view_writer_of(place.log).catch_up(all=True)
+        begun = place.log.log_head().position > 0
+        place.close()
+        bare = folder / "bare"
+        shutil.copytree(folder / "log", bare, ignore=shutil.ignore_patterns("views"))
+        threads = list(dict.fromkeys(player.threads))
+        with_views, seen = _seen(folder / "log", plan, threads)
+        without, told = _seen(bare, plan, threads)
+        assert (with_views, without) == (begun, False)
+        assert same(told, seen), difference(told, seen)
