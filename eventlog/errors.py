@@ -55,12 +55,6 @@ class LogGap(CorruptionError):
     code = "LG106"
 
 
-class LogReset(LogError):
-    """The log's identity or epoch is another one than the reader knew."""
-
-    code = "LG107"
-
-
 class ForkedError(LogError):
     """The process forked after the log was opened; open it again in the child."""
 

@@ -60,11 +60,6 @@ def record_hash(record: bytes) -> bytes:
     return blake3(record[:HEADER_SIZE]).digest()
 
 
-def erasable_digest(erasable: bytes) -> bytes:
-    """Return the digest of an erasable part, which begins with its salt."""
-    return blake3(erasable).digest()
-
-
 def derive_salt(scope_key: bytes, append_id: bytes, index: int) -> bytes:
     """Return the salt of record `index` of an append: a retry gets the same bytes."""
     return blake3(append_id + index.to_bytes(4, "big"), key=scope_key).digest(SALT_SIZE)

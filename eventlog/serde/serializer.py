@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import MsgspecError
@@ -71,14 +71,10 @@ class Serializer:
             raise MalformedValue(f"{len(data)} bytes are no stored value: {error}") from error
 
     def encode_elements(self, value: list[Any]) -> list[bytes]:
-        """Return the stored form of each element: `join_elements` of it is `encode(value)`."""
+        """Return the stored form of each element: `format.join_array` of it is `encode(value)`."""
         if type(value) is not list:
             raise UnsupportedTypeError(f"only a list has elements, not {type(value).__qualname__}")
         return f.split_array(self.encode(value))
-
-    def join_elements(self, parts: Iterable[bytes]) -> bytes:
-        """Return the stored form of the list whose elements are stored as `parts`."""
-        return f.join_array(parts)
 
     def split_elements(self, data: bytes) -> list[bytes]:
         """Return the stored form of each element of a stored list, or raise MalformedValue."""
@@ -86,10 +82,6 @@ class Serializer:
             return f.split_array(data)
         except (MsgspecError, RecursionError) as error:
             raise MalformedValue(f"{len(data)} bytes are no stored list: {error}") from error
-
-    def decode_elements(self, parts: Iterable[bytes]) -> list[Any]:
-        """Return the list whose elements are stored as `parts`."""
-        return self.decode(f.join_array(parts))
 
     def _decode_elsewhere(self, data: bytes) -> Any:
         """Decode on a thread of its own: the caller's stack is nearly used up, or the bytes nest too deep."""

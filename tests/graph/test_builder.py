@@ -20,11 +20,12 @@ from lithograph.graph.errors import (
     ParentCommand,
 )
 from lithograph.graph.messages import MessagesState
-from lithograph.graph.scope import FixedScope
 from lithograph.graph.spec import GraphSpec
 from lithograph.graph.types import END, START, CachePolicy, Command, RetryPolicy, Runtime, Send
 from lithograph.projections.channels import NamedBarrierValue, Topic
 from pydantic import BaseModel
+
+from .scopes import FixedScope
 
 SCOPE = FixedScope({}, Runtime())
 

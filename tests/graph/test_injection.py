@@ -11,8 +11,9 @@ import pytest
 from lithograph.graph.config import current_scope, get_config, merge_configs, recursion_limit_of, thread_id_of
 from lithograph.graph.errors import MissingThreadId, SyncNodeMissing
 from lithograph.graph.injection import callee, default_name
-from lithograph.graph.scope import FixedScope
 from lithograph.graph.types import RunnableConfig, Runtime, StreamWriter
+
+from .scopes import FixedScope
 
 CHUNKS: list[Any] = []
 SCOPE = FixedScope(

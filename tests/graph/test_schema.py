@@ -54,7 +54,7 @@ def test_fields_become_channels() -> None:
 def test_a_plain_type_is_one_root_channel(schema: Any) -> None:
     """Without fields the whole state is one value; there is nothing to read before it has one."""
     analysed = analyse(schema)
-    assert analysed.is_root
+    assert analysed.keys == ("__root__",)
     assert analysed.read({"__root__": [1]}) == [1]
     assert analysed.read({}) is MISSING
 

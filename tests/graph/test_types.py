@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lithograph.eventlog.serde import Serializer
 from lithograph.graph.errors import GraphInterrupt, GraphRecursionError, MissingThreadId
+from lithograph.projections.cells import overwrite_of
 from lithograph.projections.types import (
     Command,
     Interrupt,
@@ -16,7 +17,6 @@ from lithograph.projections.types import (
     PregelTask,
     Send,
     StateSnapshot,
-    unwrap_overwrite,
 )
 
 VALUES: list[Any] = [
@@ -97,9 +97,9 @@ def test_values_cannot_be_assigned(value: Any) -> None:
 def test_overwrite_is_recognised_in_three_forms() -> None:
     """The object and both plain forms that survive JSON overwrite; other dictionaries are values."""
     forms = [Overwrite(1), {"__overwrite__": 1}, {"type": "__overwrite__", "value": 1}]
-    assert [unwrap_overwrite(form) for form in forms] == [(True, 1)] * 3
+    assert [overwrite_of(form) for form in forms] == [(True, 1)] * 3
     others = [{"__overwrite__": 1, "more": 2}, {"type": "other", "value": 1}, [1], None]
-    assert [unwrap_overwrite(other) for other in others] == [(False, None)] * 4
+    assert [overwrite_of(other) for other in others] == [(False, other) for other in others]
 
 
 def test_a_lazy_snapshot_builds_its_values_once_and_only_when_asked() -> None:
