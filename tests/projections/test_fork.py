@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from lithograph.eventlog import EventLog, StreamName
 from lithograph.eventlog.errors import CheckpointNotFound, ConflictError, MissingThreadId
@@ -367,6 +367,7 @@ def test_numbers_of_inherited_records_lead_back() -> None:
 @given(
     st.lists(st.tuples(st.sampled_from(["run", "fork", "replay"]), st.integers(0, 9), st.integers(0, 99)), max_size=8)
 )
+@example([("replay", 0, 1), ("run", 0, 0), ("fork", 0, 4), ("replay", 1, 0)])
 def test_any_tree_of_forks_reads_as_its_model(acts: list[tuple[str, int, int]]) -> None:
     """Threads that run, fork anywhere and replay anywhere keep what they had; each fork has its base's ancestors."""
     log = EventLog.in_memory()
@@ -386,7 +387,11 @@ def test_any_tree_of_forks_reads_as_its_model(acts: list[tuple[str, int, int]]) 
             known = model[name]
             graph.invoke(INPUT if act == "run" else None, config)
         now = [comparable(each) for each in graph.get_state_history(thread(name))]
-        assert now[len(now) - len(known) :] == known if act != "fork" else now == known
+        kept = now if act == "fork" else now[len(now) - len(known) :]
+        if act == "replay" and place == 0:
+            # A fork's head has open tasks: going on there fills in their results.
+            kept, known = [_unfinished(kept[0]), *kept[1:]], [_unfinished(known[0]), *known[1:]]
+        assert kept == known
         model[name] = now
 
     reader = counter(fresh(log))
@@ -406,7 +411,11 @@ def _ancestors(entries: list[Any], place: int) -> list[Any]:
         wanted = by_id[wanted][2][1]
     if place:
         # A fork of an earlier checkpoint has none of what its tasks wrote.
-        *others, _tasks, interrupts, writes = found[0]
-        tasks = tuple(task._replace(result=None) for task in found[0][5])
-        found[0] = (*others, tasks, interrupts, writes)
+        found[0] = _unfinished(found[0])
     return found
+
+
+def _unfinished(entry: Any) -> Any:
+    """Return a snapshot's entry without the results of its tasks."""
+    *others, tasks, interrupts, writes = entry
+    return (*others, tuple(task._replace(result=None) for task in tasks), interrupts, writes)
