@@ -69,7 +69,7 @@ def write_table(
     for index, name in enumerate(columns):
         width = max((len(row[index].plain.partition("\n")[0]) for row in cells), default=0) if name == whole else None
         justify = "right" if name in right else "left"
-        table.add_column(name, overflow="fold", justify=justify, min_width=width)
+        table.add_column(name, overflow="fold", justify=justify, width=width)
     for row in cells:
         table.add_row(*row)
     screen.print(table)

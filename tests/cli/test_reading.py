@@ -195,6 +195,7 @@ def test_a_narrow_screen_keeps_ids_whole(
 
     assert all(each in table for each in ids)
     assert max(map(len, (table + queue).splitlines())) <= 80
+    assert "(waits)" in table
     assert "who: officer:" in table
     assert "question: {" in queue
 
