@@ -17,7 +17,7 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -186,11 +186,7 @@ class Environment:
         self._environment()
         if self.read_only and not read_only:
             with self._gate.exclusive():
-                self._environment().close()
-                self._env, self.read_only = None, False
-                self._env = self._open()
-                self.tables.clear()
-                self._open_tables(tables)
+                self._open_to_write({*self.tables, *tables})
         elif not set(tables) <= set(self.tables):
             with self._gate.exclusive():
                 self._open_tables(tables)
@@ -278,7 +274,25 @@ class Environment:
                 self._map_size = env.info()["map_size"]
                 return env
 
-    def _open_tables(self, tables: Sequence[str]) -> None:
+    def _open_to_write(self, tables: Collection[str]) -> None:
+        """Open the file anew; when it cannot be written, those who read it go on reading."""
+        known = tuple(self.tables)
+        self._environment().close()
+        self._env, self.read_only = None, False
+        self.tables.clear()
+        try:
+            self._env = self._open()
+            self._open_tables(tables)
+        except BaseException:
+            if self._env is not None:
+                self._env.close()
+            self._env, self.read_only = None, True
+            self.tables.clear()
+            self._env = self._open()
+            self._open_tables(known)
+            raise
+
+    def _open_tables(self, tables: Collection[str]) -> None:
         env = self._environment()
         try:
             missing = [name for name in tables if not self._open_table(name)]

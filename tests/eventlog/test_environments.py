@@ -18,6 +18,7 @@ from lithograph.eventlog.errors import (
     CorruptionError,
     ForkedError,
     LogClosed,
+    LogLocked,
     NetworkFileSystem,
     NewerFormat,
     NotALog,
@@ -94,6 +95,29 @@ def test_a_reader_waits_while_its_file_is_opened_anew(tmp_path: Path, monkeypatc
     upgrade.join(10)
     look.join(10)
     assert seen[1:] == [7]
+    reader.close()
+
+
+def test_readers_go_on_when_their_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wants to write a file that others read, and may not, is refused; the readers notice nothing."""
+    path = tmp_path / "env"
+    writer = open_environment(path, ["a"])
+    writer.write(lambda transaction: transaction.put(b"k", b"v", db=writer.tables["a"]))
+    writer.close()
+    reader = open_environment(path, ["a"], read_only=True)
+    really_open = environments.Environment._open
+
+    def unless_written(environment: environments.Environment) -> Any:
+        if not environment.read_only:
+            raise LogLocked("the file system is read-only")
+        return really_open(environment)
+
+    monkeypatch.setattr(environments.Environment, "_open", unless_written)
+    with pytest.raises(LogLocked):
+        open_environment(path, ["a"])
+    assert reader.read(lambda transaction: transaction.get(b"k", db=reader.tables["a"])) == b"v"
+    with pytest.raises(ReadOnlyLog):
+        reader.write(lambda transaction: None)
     reader.close()
 
 
