@@ -161,7 +161,7 @@ class ViewWriter:
                 self._thread.start()
 
     def _work(self) -> None:
-        while not self._closed:
+        while not self._closed and self._log() is not None:
             time.sleep(LULL_SECONDS)
             now = time.monotonic()
             if self._since and (now - self._asked >= LULL_SECONDS or now - self._since >= PATIENCE_SECONDS):
@@ -170,9 +170,12 @@ class ViewWriter:
                 except (LithographError, OSError):
                     # Closed meanwhile, or the disk is full: the next pass, in whatever process, begins here again.
                     self._builder = None
-            elif now - self._asked > _IDLE_SECONDS or self._log() is None:
-                self._thread = None
-                return
+            elif now - self._asked > _IDLE_SECONDS:
+                break
+        self._thread = None
+        if self._since and self._log() is not None:
+            # Somebody asked while this thread was leaving, and saw it still there.
+            self._start()
 
 
 class _Pass:

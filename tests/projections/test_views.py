@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import operator
 import os
@@ -395,6 +396,21 @@ def test_views_come_without_being_asked_for(tmp_path: Path) -> None:
     with EventLog(tmp_path / "short") as log:
         talk(graph_over(log), "one", 2)
     assert not (tmp_path / "short" / "views").exists()
+
+
+def test_a_log_that_is_let_go_takes_its_writer_with_it(tmp_path: Path) -> None:
+    """A log that nobody closed and nobody holds leaves no thread that looks after its views for ever."""
+    log = EventLog(tmp_path / "log")
+    engine = log.engine
+    writer = view_writer_of(log)
+    poke_views(log)
+    thread = writer._thread
+    assert thread is not None
+    del log
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+    engine.close()
 
 
 def test_a_destroyed_key_leaves_rungs_unused(tmp_path: Path) -> None:
