@@ -70,7 +70,8 @@ def _named(value: Any) -> Any:
 def _is_message(value: Any) -> bool:
     from ..eventlog.messages import is_message_class
 
-    return is_message_class(type(value))
+    cls: type[Any] = type(value)
+    return is_message_class(cls)
 
 
 def _line(message: Any) -> str:
