@@ -416,4 +416,5 @@ _OPEN: dict[_FileKey, Environment] = {}
 _INHERITED: list[Environment] = []
 """Environments of the parent, to be let go of before the child opens any."""
 _registry_lock = threading.Lock()
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

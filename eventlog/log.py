@@ -23,7 +23,7 @@ from .errors import ActorRequired, ConflictError, CorruptionError, IntegrityErro
 from .events import Event, Recorded
 from .follow import follow
 from .forking import backwards, fork
-from .reading import Record, checked, checked_stream
+from .reading import Record, Told, checked, checked_stream, told_stream
 from .record import NO_ID
 from .streams import StreamName, decode_name, stream_ids
 from .verify import VerifyReport, verify
@@ -247,6 +247,21 @@ class EventLog:
     def backwards(self, stream_id: bytes, version: int | None = None) -> Iterator[Record]:
         """Yield a stream's records from its end, or from `version`, down to the first."""
         return backwards(self, stream_id, self.head(stream_id).version if version is None else version)
+
+    def scan_events(
+        self, stream_id: bytes, after: int = 0, until: int | None = None, *, page: int = 1024
+    ) -> Iterator[list[Told]]:
+        """Yield pages of what a stream's records tell, from version `after + 1` up to `until`: the way to fold it.
+
+        All that `scan_stream` checks is checked, and the digest of every record's content.
+        """
+        while until is None or after < until:
+            limit = page if until is None else min(page, until - after)
+            told = told_stream(self.engine.read_stream(stream_id, after, limit), stream_id, after)
+            if not told:
+                return
+            yield told
+            after += len(told)
 
     def follow(self, after: int = 0, *, timeout: float | None = None, poll: float = 0.5) -> Iterator[Record]:
         """Yield the records after position `after`, then those that come, from any process; each once, in

@@ -9,7 +9,6 @@ come from.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from blake3 import blake3
@@ -53,15 +52,8 @@ class Record(NamedTuple):
         return record_hash(self.data)
 
 
-def bodies(records: Sequence[Record]) -> list[Body[Event]]:
-    """Return the bodies of records, each checked against its digest: `record.body` for many."""
-    found: list[Body[Event]] = []
-    join, known = found.append, decoder
-    for position, header, data in records:
-        if blake3(data[HEADER_SIZE:]).digest() != header[11]:
-            raise _changed(position)
-        join(known(header[3], header[2])(data[_BODY_AT:]))
-    return found
+Told = tuple[Event, int, int, bytes]
+"""What a fold needs of a record: the event, its version, its time (microseconds since the Unix epoch), its run."""
 
 
 def checked(page: Page, after: int) -> list[Record]:
@@ -114,6 +106,33 @@ def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
     if not records and after < page.end:
         raise LogGap(f"version {after + 1} is missing from a stream of {page.end}; run verify")
     return records
+
+
+def told_stream(page: Page, stream: bytes, after: int) -> list[Told]:
+    """Return what the records of a page of one stream tell: `checked_stream` and `bodies` in one pass, for folds."""
+    told: list[Told] = []
+    unpack, join, known = HEADER.unpack_from, told.append, decoder
+    link = _NO_LINK if after else NO_HASH
+    position = 0
+    try:
+        for position, data in page.records:
+            after += 1
+            previous, format_, schema, kind, of, version, time_us, run, _append, _index, _scope, digest = unpack(data)
+            if of != stream or version != after or format_ > FORMAT_VERSION or (link or previous) != previous:
+                checked_stream(page, stream, after - 1 - len(told))  # says what is wrong
+                raise _broken(position)
+            link = blake3(data[:HEADER_SIZE]).digest()
+            erasable = data[HEADER_SIZE:]
+            if blake3(erasable).digest() != digest:
+                raise _changed(position)
+            join((known(kind, schema)(erasable[SALT_SIZE:]).event, version, time_us, run))
+    except struct.error as error:
+        raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
+    if told and page.tails.get(stream) != link:
+        raise _broken(position)
+    if not told and after < page.end:
+        raise LogGap(f"version {after + 1} is missing from a stream of {page.end}; run verify")
+    return told
 
 
 def _finding(position: int, expected: int, header: Header) -> CorruptionError | NewerFormat:

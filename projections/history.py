@@ -72,7 +72,7 @@ def _block(
     if first is not None:
         block.heads[first.namespace] = first
         block.version = low = first.version
-    for page in log.scan_stream(thread.stream, after=low, until=high, page=FOLD_PAGE):
+    for page in log.scan_events(thread.stream, after=low, until=high, page=FOLD_PAGE):
         feed_page(block, page, values, past)
     entries = block.entries
     entries.extend((head, block.open.get(head.id, {})) for head in block.heads.values())

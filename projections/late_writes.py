@@ -1,11 +1,12 @@
 """What a foreign runtime's tasks wrote, by checkpoint: it may store a step's writes after the step's checkpoint.
 
-An index of versions only, made by reading each stream once a process and its tail after that.
+An index of versions only, made by reading a stream once and its tail after that, for the streams asked for last.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 
 from ..eventlog.events import ChannelWritten, ThreadForked
 from ..eventlog.log import EventLog
@@ -15,13 +16,14 @@ from .reader import StreamPast
 from .thread import OpenWrites
 
 _Versions = dict[bytes, list[int]]
+_CACHED_STREAMS = 256
 
 
 class LateWrites:
     """The write events of foreign threads, by the checkpoint they belong to. Thread-safe."""
 
     def __init__(self) -> None:
-        self._streams: dict[bytes, tuple[int, _Versions]] = {}
+        self._streams: OrderedDict[bytes, tuple[int, _Versions]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, log: EventLog, thread: OpenThread, place: Place) -> OpenWrites:
@@ -51,4 +53,7 @@ class LateWrites:
                         assert isinstance(event, ChannelWritten)
                         found.setdefault(event.checkpoint, []).append(upto)
             self._streams[stream] = (upto, found)
+            self._streams.move_to_end(stream)
+            while len(self._streams) > _CACHED_STREAMS:
+                self._streams.popitem(last=False)
             return found

@@ -25,8 +25,7 @@ from ..eventlog.events import (
     ThreadForked,
 )
 from ..eventlog.log import EventLog, Record
-from ..eventlog.reading import bodies
-from ..eventlog.record import Header
+from ..eventlog.reading import Told
 from .cells import Values
 from .inherited import in_source, inherited
 from .rungs import Rung
@@ -133,21 +132,12 @@ def threads_of(log: EventLog) -> Threads:
         return threads
 
 
-def feed_page(thread: Thread, page: list[Record], values: Values, past: StreamPast) -> None:
-    """Give a thread its stream's next records."""
-    for (_position, header, _data), body in zip(page, bodies(page), strict=True):
-        _feed(thread, header, body.event, values, past)
-
-
-def feed_record(thread: Thread, record: Record, values: Values, past: StreamPast) -> None:
-    """Give a thread its stream's next record."""
-    _feed(thread, record.header, record.event, values, past)
-
-
-def _feed(thread: Thread, header: Header, event: Event, values: Values, past: StreamPast) -> None:
-    if header.version != thread.version + 1:
-        raise LogGap(f"stream {header.stream.hex()} has version {header.version} after {thread.version}: run `verify`")
-    thread.feed(event, header.version, header.time_us, header.run, values, past)
+def feed_page(thread: Thread, page: list[Told], values: Values, past: StreamPast) -> None:
+    """Give a thread what its stream's next records tell."""
+    if page and page[0][1] != thread.version + 1:
+        raise LogGap(f"stream {thread.stream.hex()} has version {page[0][1]} after {thread.version}: run `verify`")
+    for event, version, time_us, run in page:
+        thread.feed(event, version, time_us, run, values, past)
 
 
 class StreamPast:
@@ -328,12 +318,11 @@ class StreamPast:
             thread = Thread(fork.source)
             state = past.state_at(fork.version)
             thread.heads = {state.namespace: state}
-        for page in self._log.scan_stream(fork.source, after=fork.version, until=max(fork.cut, fork.version)):
-            for record in page:
+        for page in self._log.scan_events(fork.source, after=fork.version, until=max(fork.cut, fork.version)):
+            for event, version, time_us, run in page:
                 # Other namespaces may have gone on meanwhile; the fork has the base's own step only.
-                if record.header.kind != CheckpointCommitted.kind:
-                    thread.version = record.header.version - 1
-                    feed_record(thread, record, self._values, past)
+                if not isinstance(event, CheckpointCommitted):
+                    thread.feed(event, version, time_us, run, self._values, past)
         wanted = fork.checkpoint
         thread.open = {checkpoint: writes for checkpoint, writes in thread.open.items() if checkpoint == wanted}
         return thread
@@ -397,7 +386,7 @@ def fold_until(
     else:
         thread = _nearest(StreamPast(log, stream, values, rungs_of=rungs_of).rungs, stream, version)
     past = StreamPast(log, stream, values, thread, rungs_of=rungs_of)
-    for page in log.scan_stream(stream, after=thread.version, until=version, page=FOLD_PAGE):
+    for page in log.scan_events(stream, after=thread.version, until=version, page=FOLD_PAGE):
         feed_page(thread, page, values, past)
     return thread
 

@@ -103,7 +103,7 @@ class RungBuilder:
         # What the fold may look up must not depend on what else this process has folded.
         thread.ladder = {} if base is None else {base.version: base}
         past = StreamPast(self._log, stream, self._values, thread, rungs_of=self._rungs)
-        for page in self._log.scan_stream(stream, after=previous, until=version, page=FOLD_PAGE):
+        for page in self._log.scan_events(stream, after=previous, until=version, page=FOLD_PAGE):
             feed_page(thread, page, self._values, past)
         thread.ladder = {}
         job = _Job(self._log, stream, kept, past, self._values)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lithograph.eventlog import ANY, NO_ID, EventLog, ManualClock, StreamName, StreamWrite
-from lithograph.eventlog.engine import Append, Appended, Conflict
+from lithograph.eventlog.engine import Append, Appended, Conflict, Page
 from lithograph.eventlog.engines.memory import MemoryEngine
 from lithograph.eventlog.errors import (
     ActorRequired,
@@ -23,7 +23,7 @@ from lithograph.eventlog.errors import (
     StreamCollision,
 )
 from lithograph.eventlog.events import ItemDeleted, ItemPut, Recorded
-from lithograph.eventlog.reading import bodies
+from lithograph.eventlog.reading import told_stream
 
 from .conftest import Put, put_into
 
@@ -94,7 +94,7 @@ def test_name_is_in_the_first_record_only(log: EventLog, put: Put) -> None:
         log.append([StreamWrite(name, ANY, [log.stamp(Recorded("t", b""))] * 2)])
         log.append([StreamWrite(name, 2, [log.stamp(Recorded("t", b""))])])
     assert sorted(map(repr, (log.stream_name(stream) for stream, _ in log.streams()))) == sorted(map(repr, names))
-    assert [body.name is not None for body in bodies(log.read())] == [True, False, False] * len(names)
+    assert [record.body.name is not None for record in log.read()] == [True, False, False] * len(names)
     with pytest.raises(LimitExceeded, match="name"):
         put("x" * 70_000, 0, b"1")
     with pytest.raises(LogError, match="no stream"):
@@ -127,7 +127,9 @@ def test_reading_by_position_and_by_stream(log: EventLog, put: Put) -> None:
     assert max(map(len, pages)) == 10
     versions = [record.header.version for page in log.scan_stream(stream, 3, 50, page=7) for record in page]
     assert versions == list(range(4, 51))
-    assert [body.event for body in bodies(log.read(0, 3))] == [record.event for record in log.read(0, 3)]
+    told = [told for page in log.scan_events(stream, 3, 50, page=7) for told in page]
+    records = log.read_stream(stream, 3, 47)
+    assert told == [(r.event, r.header.version, r.header.time_us, r.header.run) for r in records]
 
 
 def test_read_fills_its_limit_over_engine_pages(log: EventLog, put: Put) -> None:
@@ -246,8 +248,9 @@ def test_changed_content_is_found_when_decoded(log: EventLog, put: Put) -> None:
     changed = record._replace(data=record.data[:-1] + bytes([record.data[-1] ^ 1]))
     with pytest.raises(IntegrityError, match="digest"):
         _ = changed.event
+    page = Page([(1, changed.data)], {record.header.stream: record.hash}, 1)
     with pytest.raises(IntegrityError, match="digest"):
-        bodies([changed])
+        told_stream(page, record.header.stream, 0)
 
 
 @pytest.mark.parametrize("at", [0, 40, 60, 120])
