@@ -6,6 +6,11 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("lithograph", deadline=None, print_blob=True)
+settings.load_profile("lithograph")
 
 MUST_RUN = ("oracle", "conformance", "crash", "packaging")
 """Markers of tests whose skip is a failure when the environment variable `CI` is set."""

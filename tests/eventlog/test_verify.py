@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,9 +75,11 @@ def test_flips_in_rows_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_many_flips_in_rows_are_found(tmp_path: Path) -> None:
+def test_many_flips_in_rows_are_found(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Every one of 1,000 random flips, in keys and values of every table, is found."""
     _flips_in_rows(tmp_path, 1000)
+    record_property("seed", SEED)
+    record_property("flips in rows, all found", 1000)
 
 
 def _flips_in_files(tmp_path: Path, count: int) -> Counter[str]:
@@ -106,10 +109,12 @@ def test_flips_in_the_files_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_many_flips_in_the_files_are_found(tmp_path: Path) -> None:
+def test_many_flips_in_the_files_are_found(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Of 1,000 random flips in the raw files all that change what can be read are found."""
     counts = _flips_in_files(tmp_path, 1000)
-    print(dict(counts))  # how many lay where
+    record_property("seed", SEED)
+    record_property("flips in the files that changed what can be read, all found", counts["inside"])
+    record_property("flips in the files that changed nothing", counts["outside"])
     assert counts["inside"] > 200
 
 
