@@ -7,6 +7,7 @@ append at the end. Whoever else appends to the thread meanwhile takes it over: t
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -168,6 +169,11 @@ class Flusher:
                 cls._instance = cls._instance or cls()
         return cls._instance
 
+    @classmethod
+    def forget_parent(cls) -> None:
+        """Begin anew in a forked child: the parent's thread is not here, and may have held a lock."""
+        cls._instance, cls._instance_lock = None, threading.Lock()
+
     def watch(self, writer: RunWriter) -> None:
         """Look after a writer until it is forgotten."""
         with self._lock:
@@ -196,6 +202,10 @@ class Flusher:
             for writer in writers:
                 if writer.version and now - writer.queued_since >= self.INTERVAL_SECONDS:
                     writer.flush_behind()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Flusher.forget_parent)
 
 
 def _weight(event: Event) -> int:

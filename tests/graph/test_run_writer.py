@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -250,6 +252,26 @@ def test_only_async_runs_are_flushed_behind(log: CountingLog) -> None:
     time.sleep(10 * Flusher.INTERVAL_SECONDS)
     assert _records(log) == []
     at_exit.release()
+
+
+def test_a_forked_child_has_a_flusher_of_its_own(log: CountingLog) -> None:
+    """A child whose parent's flusher was at work is not held up by it: runs there are flushed behind as anywhere."""
+    parents = Flusher.of_process()
+    with parents._lock:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                signal.alarm(10)
+                writer = _writer(log, "async")
+                writer.run_behind()
+                _put(writer, b"one")
+                _wait_for(1, log)
+                code = 0
+            finally:
+                os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert Flusher.of_process() is parents
 
 
 def test_what_the_flusher_met_the_run_meets(log: CountingLog) -> None:
