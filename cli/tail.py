@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,8 +52,6 @@ def _last(log: EventLog, thread: str | None, lines: int, head: int) -> list[Reco
 
 
 def _print(log: EventLog, records: Iterable[Record], write: Callable[[dict[str, Any]], None]) -> None:
-    import sys
-
     from .describe import describe_record
 
     for record in records:
