@@ -26,7 +26,7 @@ import lmdb
 from ..chain import NO_HEAD, check_limits
 from ..engine import Append, Appended, Conflict, Head, Identity, Limits, LogHead, Page
 from ..environments import DATA_FILE, Environment, Table, Transaction, open_environment
-from ..errors import CorruptionError, LogGap, NewerFormat, OutcomeUnknown, ReadOnlyLog, Unavailable
+from ..errors import CorruptionError, LogClosed, LogGap, NewerFormat, OutcomeUnknown, ReadOnlyLog, Unavailable
 from ..record import FORMAT_VERSION, HEADER, HEADER_SIZE
 from . import rows
 from .batch import Batch
@@ -149,11 +149,15 @@ class LmdbEngine:
         self._key_table().destroy(number)
 
     def close(self) -> None:
-        """Release the environments."""
-        self._log.close()
-        if self._keys is not None:
-            self._keys.environment.close()
+        """Release the environments. They may be shared, so this engine lets go of its share once, and for ever."""
         with self._lock:
+            log, self._log = self._log, _CLOSED
+            if log is _CLOSED:
+                return
+            log.close()
+            if self._keys is not None:
+                self._keys.environment.close()
+                self._keys.environment = _CLOSED
             self._changed.notify_all()
 
     def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
@@ -341,6 +345,16 @@ class LmdbEngine:
         if self._keys is None:
             raise CorruptionError(f"{self.path / KEYS} is missing; restore it")
         return self._keys.environment
+
+
+class _Closed:
+    """In the place of an environment that was let go of."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise LogClosed("the log is closed; open it again")
+
+
+_CLOSED: Any = _Closed()
 
 
 class _View:

@@ -131,6 +131,23 @@ def test_two_logs_on_one_folder(tmp_path: Path) -> None:
         assert len(one.read()) == 3
 
 
+def test_a_closed_log_is_closed_whoever_else_has_it_open(tmp_path: Path) -> None:
+    """A closed log says so though another one shares its files, and closing it again takes nothing from that one."""
+    with EventLog(tmp_path / "log") as one:
+        two = EventLog(tmp_path / "log")
+        put_into(two)("a", 0, b"1")
+        two.close()
+        two.close()
+        for use in (two.read, two.log_head, two.streams, lambda: put_into(two)("a", 1, b"2")):
+            with pytest.raises(LogClosed):
+                use()
+        with pytest.raises(LogClosed):
+            two.record("topic", b"2")
+        put_into(one)("a", 1, b"2")
+        assert len(one.read()) == 2
+        assert one.verify().ok
+
+
 def test_child_of_a_fork_must_open_anew(tmp_path: Path) -> None:
     """After `fork` the parent's log is `ForkedError` in the child, which may open its own."""
     with EventLog(tmp_path / "log") as log:
