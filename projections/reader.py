@@ -2,12 +2,13 @@
 
 A log has one `Threads`: recently read threads, folded to a version, and advanced by their stream's tail at each read,
 which gives read-your-writes across threads and processes. One that nobody read yet begins at the nearest rung on disk
-(`views`). A fork is read through: what it inherits it knows under
-numbers of its own (`inherited`). History is in `history`.
+(`views`). A fork is read through: what it inherits it knows under numbers of its own (`inherited`). History is in
+`history`.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -120,16 +121,26 @@ class Threads:
 
 
 _THREADS: WeakKeyDictionary[EventLog, Threads] = WeakKeyDictionary()
-_THREADS_LOCK = threading.Lock()
+_threads_lock = threading.Lock()
 
 
 def threads_of(log: EventLog) -> Threads:
     """Return the log's cache of folded threads."""
-    with _THREADS_LOCK:
+    with _threads_lock:
         threads = _THREADS.get(log)
         if threads is None:
             threads = _THREADS[log] = Threads()
         return threads
+
+
+def _after_fork() -> None:
+    global _threads_lock
+    _threads_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    # A thread of the parent's may have held the lock, and is not here to give it back.
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def feed_page(thread: Thread, page: list[Told], values: Values, past: StreamPast) -> None:

@@ -295,16 +295,26 @@ class _Pass:
 
 
 _WRITERS: WeakKeyDictionary[EventLog, ViewWriter] = WeakKeyDictionary()
-_WRITERS_LOCK = threading.Lock()
+_writers_lock = threading.Lock()
 
 
 def view_writer_of(log: EventLog) -> ViewWriter:
     """Return the log's writer of views."""
-    with _WRITERS_LOCK:
+    with _writers_lock:
         writer = _WRITERS.get(log)
         if writer is None:
             writer = _WRITERS[log] = ViewWriter(log)
         return writer
+
+
+def _after_fork() -> None:
+    global _writers_lock
+    _writers_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    # A thread of the parent's may have held the lock, and is not here to give it back.
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def poke_views(log: EventLog) -> None:
