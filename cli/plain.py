@@ -70,8 +70,7 @@ def _named(value: Any) -> Any:
 def _is_message(value: Any) -> bool:
     from ..eventlog.messages import is_message_class
 
-    cls: type[Any] = type(value)
-    return is_message_class(cls)
+    return is_message_class(cast("type[Any]", type(value)))
 
 
 def _line(message: Any) -> str:

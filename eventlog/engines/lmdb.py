@@ -63,7 +63,7 @@ class LmdbEngine:
         self._waiting = 0
         has_keys = keys_exist(path)
         self._check_not_emptied(has_keys)
-        self._log = open_environment(path / LOG, rows.TABLES, read_only=read_only)
+        self._log: Environment = open_environment(path / LOG, rows.TABLES, read_only=read_only)
         try:
             self._tables = self._log.tables
             self._identity = self._read_identity(may_create=not has_keys)
