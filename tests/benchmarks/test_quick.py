@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import figures
+from benchmarks.report import RESULTS
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("chain", "chat", "fold", "appenders", "forks")
 
@@ -51,3 +54,9 @@ def test_committed_results_are_no_smoke_test() -> None:
     results = list((ROOT / "benchmarks" / "results").glob("*.json"))
     assert results
     assert not [path.name for path in results if json.loads(path.read_text())["quick"]]
+
+
+def test_the_readme_shows_the_committed_results() -> None:
+    """The table of figures is the one that the results make: nobody typed it in."""
+    text = figures.README.read_text()
+    assert figures.replaced(text, figures.table(RESULTS)) == text
