@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..eventlog.events import ChannelResult, CheckpointCommitted, ResultOp
-from ..projections.cells import Cell, ListCell, Values
+from ..projections.cells import Cell, LazyCell, ListCell, Values
 from ..projections.digests import digest_after
-from ..projections.fold import BarrierCell, WaitingCell
+from ..projections.fold import BarrierCell, Cells, WaitingCell, fold_step
 from ..projections.splices import describe_change
 from ..projections.state import CheckpointState, state_after
 
@@ -23,12 +23,14 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
     before = base.cells if base is not None else {}
     known = base.versions if base is not None else {}
     results: list[ChannelResult] = []
+    cells = state.cells.copy()
     for channel in {**before, **state.cells}:
         old, new = before.get(channel), state.cells.get(channel)
         if new is None:
             results.append(ChannelResult(channel, ResultOp.EMPTY, None, b""))
         elif old is not new:
-            results.append(_result(loop, channel, old, new))
+            op, data, cells[channel] = describe_cell(channel, old, new, loop.values)
+            results.append(ChannelResult(channel, op, data, _digest(loop, channel, op, data, cells[channel])))
     changed = {result.channel for result in results}
     consumed = tuple(name for name, at in state.versions.items() if at != known.get(name) and name not in changed)
     seen = tuple(
@@ -58,7 +60,7 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
     final = state_after(
         base,
         event,
-        state.cells,
+        cells,
         {},
         version=journal.next_version,
         time_us=state.time_us,
@@ -67,19 +69,25 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
     return event, final
 
 
-def _result(loop: Loop, channel: str, old: Cell | None, new: Cell) -> ChannelResult:
-    """Return the result that leads from one cell to the other."""
-    op, data = describe_cell(old, new, loop.values)
-    digest = b""
-    if channel in loop.rules.state_keys:
-        assert loop.journal is not None
-        key = loop.journal.digest_key(loop.run.namespace, channel)
-        digest = digest_after(key, op, data, new, loop.values)
-    return ChannelResult(channel, op, data, digest)
+def _digest(loop: Loop, channel: str, op: int, data: Any, new: Cell) -> bytes:
+    if channel not in loop.rules.state_keys:
+        return b""
+    assert loop.journal is not None
+    key = loop.journal.digest_key(loop.run.namespace, channel)
+    return digest_after(key, op, data, new, loop.values)
 
 
-def describe_cell(old: Cell | None, new: Cell, values: Values) -> tuple[int, Any]:
-    """Return the recorded form of a cell, whatever writes led to it."""
+def describe_cell(channel: str, old: Cell | None, new: Cell, values: Values) -> tuple[int, Any, Cell]:
+    """Return the recorded form of a cell, whatever writes led to it, and the cell that a reader makes of it."""
+    op, data = _described(old, new, values)
+    if type(new) in (Cell, LazyCell) and type(new.value) is list:
+        # What was written as a plain value is read as a list that grows, and its digest is that of such a list.
+        table: Cells = {} if old is None else {channel: old}
+        new = fold_step(table, [ChannelResult(channel, op, data, b"")], {}, values)[channel]
+    return op, data, new
+
+
+def _described(old: Cell | None, new: Cell, values: Values) -> tuple[int, Any]:
     if isinstance(new, BarrierCell):
         return ResultOp.WHOLE_BARRIER, values.encode([new.value, new.names, new.finished])
     if isinstance(new, WaitingCell):

@@ -239,13 +239,14 @@ def _write_ahead(loop: Loop, writes: list[Write]) -> list[Event]:
 
 def _apply_ahead(loop: Loop, stored: list[tuple[str, Written]]) -> None:
     closed = _close_command(loop, stored)
-    before = loop.cells
+    before, cells = loop.cells, closed.cells.copy()
     for channel, op, data in closed.results:
         if op < ResultOp.WHOLE:
             # As the writes say would mix these writes with the step's own: what is carried is the outcome.
-            op, data = describe_cell(before.get(channel), closed.cells[channel], loop.values)
+            old, new = before.get(channel), closed.cells[channel]
+            op, data, cells[channel] = describe_cell(channel, old, new, loop.values)
         loop.ahead.append((channel, op, data))
-    loop.cells, loop.untracked = closed.cells, closed.untracked
+    loop.cells, loop.untracked = cells, closed.untracked
     loop.ahead_version = max(loop.ahead_version, closed.version)
 
 

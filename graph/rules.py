@@ -217,12 +217,11 @@ class Rules:
         results: list[tuple[str, int, Any]],
         values: Values,
     ) -> tuple[Cells, Cells, set[str], list[str]]:
-        channels = self.spec.channels
         changes: list[tuple[str, int, Any]] = []
         rose: list[str] = []
         for name, written in writes.items():
             if name in self.untracked:
-                channels[name].decide(untracked.get(name), written, values)
+                self._decide(name, untracked, written, values)
                 untracked = {**untracked, name: cell_of(written[-1].value)}
                 rose.append(name)
             elif (change := self._decide(name, cells, written, values)) is not None:

@@ -31,6 +31,10 @@ _MALFORMED = (MsgspecError, ValueError, TypeError, LookupError, AttributeError, 
 
 _interrupts: dict[int, BaseException] = {}
 """What interrupted a hook, by thread: ormsgpack turns it into a TypeError, and it must not get lost."""
+_refusals: set[int] = set()
+"""The threads in which a hook itself refused a value."""
+_HOOK_FAILED = "Type is not msgpack serializable"
+"""How ormsgpack's TypeError begins when the hook raised, whatever it was."""
 
 
 class Serializer:
@@ -53,9 +57,13 @@ class Serializer:
         """Return the stored form of a value; raises UnsupportedTypeError naming the path of what has none."""
         try:
             return f.pack_exact(value, self._hook)
-        except TypeError:
-            if interrupt := _interrupts.pop(threading.get_ident(), None):
+        except TypeError as error:
+            thread = threading.get_ident()
+            if interrupt := _interrupts.pop(thread, None):
                 raise interrupt from None
+            if thread not in _refusals and _is_hook_failure(error):
+                self._look_for_a_lost_interrupt(value)
+            _refusals.discard(thread)
             return Walk(self._types).encode(value)
 
     def decode(self, data: bytes) -> Any:
@@ -82,6 +90,18 @@ class Serializer:
             return f.split_array(data)
         except (MsgspecError, RecursionError) as error:
             raise MalformedValue(f"{len(data)} bytes are no stored list: {error}") from error
+
+    def _look_for_a_lost_interrupt(self, value: Any) -> None:
+        """Raise `KeyboardInterrupt` when a hook failed that refused nothing, and now does not fail.
+
+        A signal's handler runs at the entry of a Python function, before any `try` of it: what it raises there is
+        known to nobody but ormsgpack, which forgets it.
+        """
+        try:
+            f.pack_exact(value, self._hook)
+        except TypeError:
+            return
+        raise KeyboardInterrupt("while a value was encoded")
 
     def _decode_elsewhere(self, data: bytes) -> Any:
         """Decode on a thread of its own: the caller's stack is nearly used up, or the bytes nest too deep."""
@@ -117,7 +137,9 @@ class _Level:
         """Return the extension of a value that ormsgpack does not know; TypeError sends all to the walk."""
         try:
             return (self._taggers.get(type(value)) or self._tagger(type(value)))(value)
-        except Exception:
+        except Exception as error:
+            if not _is_hook_failure(error):
+                _refusals.add(threading.get_ident())
             raise
         except BaseException as interrupt:
             _interrupts[threading.get_ident()] = interrupt
@@ -175,3 +197,8 @@ class _Level:
         if self._next is None:
             self._next = _Level(self._types, self._depth + 1)
         return self._next
+
+
+def _is_hook_failure(error: Exception) -> bool:
+    """Tell whether an error says no more than that a hook one level deeper failed."""
+    return type(error) is TypeError and str(error).startswith(_HOOK_FAILED)

@@ -21,6 +21,7 @@ from lithograph.graph import (
     NothingToResume,
     StateGraph,
     UnknownInterruptError,
+    interrupt,
 )
 
 from .chains import ONE, Log, ask, chain, events, stamp
@@ -148,6 +149,22 @@ def test_an_answer_to_an_answered_question_makes_a_branch(log: EventLog) -> None
     fork = next(s for s in graph.get_state_history(ONE) if s.metadata["source"] == "fork")
     assert fork.values == graph.get_state(asked).values
     assert fork.parent_config == asked
+
+
+def test_an_answer_on_a_branch_is_kept_while_the_node_asks_on(log: EventLog) -> None:
+    """A bare value answers the first question of the rerun; a later answer finds it on the log."""
+
+    def ask_twice(state: Log) -> Any:
+        return {"log": [interrupt("first"), interrupt("second")]}
+
+    graph = chain(ask=ask_twice).compile(checkpointer=log)
+    graph.invoke({"n": 1, "log": []}, ONE)
+    asked = graph.get_state(ONE).config
+    graph.invoke(Command(resume="old 1"), ONE)
+    graph.invoke(Command(resume="old 2"), ONE)
+    paused = graph.invoke(Command(resume="new 1"), asked)
+    assert [question.value for question in paused["__interrupt__"]] == ["second"]
+    assert graph.invoke(Command(resume="new 2"), ONE)["log"] == ["new 1", "new 2"]
 
 
 def test_a_map_of_answers_at_an_answered_checkpoint_is_carried_over(log: EventLog) -> None:

@@ -17,6 +17,7 @@ from lithograph.graph import (
     END,
     START,
     Command,
+    EphemeralValue,
     GraphRecursionError,
     InvalidUpdateError,
     NodeNotFound,
@@ -24,6 +25,7 @@ from lithograph.graph import (
     Send,
     StateGraph,
     UnknownKeyWarning,
+    UntrackedValue,
 )
 from typing_extensions import TypedDict
 
@@ -159,6 +161,19 @@ def test_an_unknown_key_warns_and_reaches_the_router(log: EventLog) -> None:
     assert seen == [1]
 
 
+def test_an_unknown_key_is_told_once_a_run(log: EventLog) -> None:
+    """A node that writes an unknown key in every step is told of it once, and again in the next run."""
+
+    def again(state: Log) -> Any:
+        return Command(update={"tpyo": 1, "n": state["n"] + 1}, goto="a" if state["n"] < 3 else END)
+
+    graph = chain(a=again).compile(checkpointer=log)
+    for _run in range(2):
+        with pytest.warns(UnknownKeyWarning) as told:
+            graph.invoke({"n": 1, "log": []}, ONE)
+        assert len(told) == 1
+
+
 def test_an_unknown_key_is_refused_when_strict_and_silent_as_input(log: EventLog) -> None:
     """`strict=True` makes an unknown key of a node an error; in the input it is ignored without a word."""
     graph = chain(a=lambda state: {"tpyo": 1}).compile(checkpointer=log, strict=True)
@@ -166,6 +181,23 @@ def test_an_unknown_key_is_refused_when_strict_and_silent_as_input(log: EventLog
         warnings.simplefilter("error")
         with pytest.raises(InvalidUpdateError, match="tpyo"):
             graph.invoke({"n": 1, "unknown": 2}, ONE)
+
+
+@pytest.mark.parametrize("channel", [EphemeralValue(int), UntrackedValue(int)])
+def test_a_guarded_channel_takes_one_writer_a_step(log: EventLog, channel: Any) -> None:
+    """Two writers on a guarded channel in one step are refused, and nothing is committed."""
+
+    class State(TypedDict):
+        one: Annotated[int, channel]
+
+    builder: StateGraph[Any] = StateGraph(State)
+    for name in ("a", "b"):
+        builder.add_node(name, lambda state: {"one": 1})
+        builder.add_edge(START, name)
+    graph = builder.compile(checkpointer=log)
+    with pytest.raises(InvalidUpdateError):
+        graph.invoke({"one": 0}, ONE)
+    assert graph.get_state(ONE).next == ("a", "b")
 
 
 def test_an_overwrite_of_an_empty_channel_is_unwrapped(log: EventLog) -> None:

@@ -1,4 +1,4 @@
-"""What a checkpoint records of itself: one version for all that its step changed, above all that came before."""
+"""What a checkpoint records of itself: one version for all that its step changed, and digests of what it made."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from lithograph.eventlog import StreamName
 from lithograph.eventlog.events import CheckpointCommitted, ResultOp
 from lithograph.eventlog.serde import BASE, Serializer
 from lithograph.graph import InvalidUpdateError
+from lithograph.projections.cells import Cell, ListCell
+from lithograph.projections.digests import channel_key, digest_of
 from lithograph.projections.history import history
 from lithograph.projections.reader import threads_of
 from lithograph.projections.values import LogValues
@@ -39,6 +41,34 @@ def check_versions(place: Place, thread: str) -> None:
         if before is None and changed and event.source == "input":
             assert event.version == 1, "versions begin with the thread's first input"
         assert {states[event.id].versions[channel] for channel in changed} <= {event.version}
+
+
+def check_digests(place: Place, thread: str) -> int:
+    """Hold each recorded digest to the value that it is of; return how many there were."""
+    log, name = place.log, StreamName("thread", thread)
+    values = LogValues(log, name, Serializer(BASE))
+    stream, seen = log.stream_id(name), 0
+    scope_key = log.scope_key(log.read_stream(stream, 0, 1)[0].header.scope)
+    for state, _writes in history(log, threads_of(log).head(log, stream, values), values):
+        for channel, cell in state.cells.items():
+            if not cell.digest:
+                continue
+            seen += 1
+            alone = ListCell(list(cell.value)) if isinstance(cell, ListCell) else Cell(cell.value)
+            key = channel_key(scope_key, state.namespace, channel)
+            assert cell.digest == digest_of(key, alone, values), (channel, cell.value)
+    return seen
+
+
+@laws(30)
+@given(plan=graphs(), script=scripts())
+def test_recorded_digests_are_those_of_the_values(
+    place: Place, new_name: Callable[[], str], plan: GraphPlan, script: tuple[Act, ...]
+) -> None:
+    """Every recorded digest, made at the cost of the change, is that of the whole value under the scope's key."""
+    player = Player(plan, place, new_name())
+    player.play((Act("invoke", 0, 0, {}, "sync"), *script))
+    assert check_digests(place, player.threads[0])
 
 
 @laws(40)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from .run import ROOT, TARGETS
+from .bench import ROOT
+from .run import TARGETS
 from .sites import PER_FUNCTION_MAX, draw, mutants
 
 SOURCE = '''

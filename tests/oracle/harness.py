@@ -22,6 +22,8 @@ from typing import Any, NoReturn
 from . import normal
 from .api import Api, LogPlace, MemoryPlace, place
 
+STEPS_MAX = 100
+"""Where a scenario sets no limit: one that goes round for ever fails soon."""
 MODES = ("values", "updates", "debug", "tasks", "checkpoints", "custom")
 
 
@@ -185,6 +187,7 @@ class Script:
 
     def _prepare(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         config = self.config(options.pop("thread", "1"), options.pop("at", None), options.pop("config", None))
+        config.setdefault("recursion_limit", STEPS_MAX)
         if self._persistent:
             durability = options.get("durability", self.face.durability)
             # LangGraph's queued writes refer to state that the next step changes: a race of its own.

@@ -193,3 +193,20 @@ def value_after_finish(api: Api, t: Script) -> None:
     t.compile(_chain(api, State, a=node("a", late="set by a"), b=node("b"), c=node("c")))
     t.go({"log": []})
     t.go({"log": ["again"]})
+
+
+@scenario("channel: Topic", "empty list on a topic", "linear", "static interrupt: before")
+def topic_of_nothing(api: Api, t: Script) -> None:
+    """An empty list written to a topic: nothing to read then, and nothing left of the step before."""
+
+    class State(TypedDict):
+        fresh: Annotated[list[str], api.Topic(str)]
+        log: Annotated[list[str], operator.add]
+
+    def node(words: list[str]) -> Any:
+        return lambda state: {"fresh": words, "log": [repr(state.get("fresh"))]}
+
+    nodes = {"one": node(["a"]), "two": node([]), "three": node([])}
+    t.compile(_chain(api, State, **nodes), interrupt_before=["three"])
+    t.go({"fresh": [], "log": []})
+    t.go(None)

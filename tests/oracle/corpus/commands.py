@@ -1,6 +1,7 @@
 """`Command`: as what a node returns, and as what a caller puts in."""
 
 import operator
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
@@ -145,3 +146,36 @@ def command_goto_mixed(api: Api, t: Script) -> None:
     builder.add_edge(["a", "b"], "end")
     t.compile(builder)
     t.go({"n": 1})
+
+
+@scenario("Command input: goto", "static interrupt: before", "order of next", "Send")
+def command_input_goto_earlier(api: Api, t: Script) -> None:
+    """A goto put in at a breakpoint, to nodes added before and after the paused one: the step shows them all."""
+    builder = api.StateGraph(Log)
+    for name in ("early", "one", "two", "late"):
+        builder.add_node(name, _stamp(name))
+    builder.add_edge(api.START, "one")
+    builder.add_edge("one", "two")
+    t.compile(builder, interrupt_before=["two"])
+    t.go({"n": 0})
+    t.go(api.Command(goto=["late", "early"]))
+    t.go(None)
+
+
+@dataclass
+class Part:
+    """An update as an object: some of the state's keys."""
+
+    n: int
+    log: list[str]
+
+
+@scenario("Command: update", "update as an object", "linear")
+def command_with_an_object(api: Api, t: Script) -> None:
+    """The update of a Command may be an object with some of the state's keys."""
+    builder = api.StateGraph(Log)
+    builder.add_node("one", lambda state: api.Command(update=Part(state["n"] + 1, ["one"]), goto="two"))
+    builder.add_node("two", _stamp("two"))
+    builder.add_edge(api.START, "one")
+    t.compile(builder)
+    t.go({"n": 1, "log": ["in"]})

@@ -221,3 +221,25 @@ def ask_beside_a_failure(api: Api, t: Script) -> None:
     broken[0] = False
     t.go(None)
     t.go(api.Command(resume="done"))
+
+
+@scenario("dynamic interrupt", "failure", "linear", "fails before it asks again")
+def ask_and_fail_before_asking_again(api: Api, t: Script) -> None:
+    """Answered, the node fails before it asks again: the answer was not taken; repaired, it is asked for once more."""
+    broken = [False]
+    ask = _asker(api, t, "ask", "?")
+
+    def asks(state: Log) -> Any:
+        if broken[0]:
+            raise ValueError("not today")
+        return ask(state)
+
+    builder = api.StateGraph(Log)
+    builder.add_node("ask", asks)
+    builder.add_edge(api.START, "ask")
+    t.compile(builder)
+    t.go({"log": []})
+    broken[0] = True
+    t.go(api.Command(resume="first"), error="ValueError")
+    broken[0] = False
+    t.go(None)

@@ -249,3 +249,27 @@ def update_copies_and_edits(api: Api, t: Script) -> None:
     t.go({"n": 1})
     t.update([({"log": ["B"]}, "b"), ({"log": ["A"]}, "a")], as_node="__copy__")
     t.history()
+
+
+@scenario("update_state", "as_node", "several routers on a node", "Send", "plain edge beside routers")
+def update_through_two_routers(api: Api, t: Script) -> None:
+    """An edit as a node with two routers and an edge: their Sends are planned in the routers' order."""
+    builder = api.StateGraph(Log)
+    for name in ("b", "a", "edge"):
+        builder.add_node(name, lambda state, name=name: {"log": [f"{name}{state['n']}"]})
+    builder.add_node("src", _stamp("src"))
+    builder.add_edge(api.START, "src")
+    builder.add_edge("src", "edge")
+
+    def to_b(state: Log) -> Any:
+        return [api.Send("b", {"n": number}) for number in (1, 2)]
+
+    def to_a(state: Log) -> Any:
+        return [api.Send("a", {"n": number}) for number in (3, 4)]
+
+    builder.add_conditional_edges("src", to_b, ["b"])
+    builder.add_conditional_edges("src", to_a, ["a"])
+    t.compile(builder)
+    t.go({"n": 0})
+    t.update({"log": ["edit"]}, as_node="src")
+    t.go(None)
