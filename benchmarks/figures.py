@@ -126,8 +126,8 @@ def _machine(parts: dict[str, Any]) -> str:
     return (
         f"{facts['cpu']}, {facts['cores']} cores, Python {facts['python']}, {raw['file_system']}; LangGraph "
         f"{versions['langgraph']}, SqliteSaver {versions['langgraph-checkpoint-sqlite']}. Every append is synced: "
-        f"LMDB, two flushes a commit; {commits} raw one-record commits/s in the chain's run. The chat and the forks ran in a "
-        "memory file system, where flushes do not hide what length costs."
+        f"LMDB, two flushes a commit; {commits} raw one-record commits/s in the chain's run. The chat and the forks "
+        "ran in a memory file system, where flushes do not hide what length costs."
     )
 
 

@@ -87,7 +87,11 @@ class DerivedRows:
                     found.append((key, stored))
             return found
 
-        return [(key, _unseal(table, key, stored)) for key, stored in self._read(table, work)]
+        found = self._read(table, work)
+        for place, (key, stored) in enumerate(found):
+            # In place: a long list's rows are not held twice.
+            found[place] = (key, _unseal(table, key, stored))
+        return found
 
     def keys(self, table: str, low: bytes, high: bytes) -> list[bytes]:
         """Return the keys from `low` up to and including `high`, in order; the rows themselves are not looked at."""

@@ -15,7 +15,7 @@ from typing import Any, get_origin
 
 from ..eventlog.events import ResultOp
 from .add_messages import add_messages
-from .cells import MISSING, Cell, Values, Written, overwrite_of, own
+from .cells import MISSING, Cell, ListCell, Values, Written, overwrite_of, own
 from .errors import InvalidUpdateError
 from .fold import combine, flatten
 from .splices import Change, describe_change
@@ -329,7 +329,8 @@ def _guard(channel: EphemeralValue | UntrackedValue, writes: Sequence[Written]) 
 
 
 def _all_built_in(cell: Cell | None, writes: Sequence[Written]) -> bool:
-    if cell is not None and type(cell.value) not in _BUILT_IN:
+    # A list cell's value would be copied to be looked at.
+    if cell is not None and not isinstance(cell, ListCell) and type(cell.value) not in _BUILT_IN:
         return False
     return all(type(overwrite_of(written.value)[1]) in _BUILT_IN for written in writes)
 
