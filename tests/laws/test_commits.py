@@ -44,19 +44,19 @@ def check_versions(place: Place, thread: str) -> None:
 
 
 def check_digests(place: Place, thread: str) -> int:
-    """Hold each recorded digest to the value that it is of; return how many there were."""
-    log, name = place.log, StreamName("thread", thread)
-    values = LogValues(log, name, Serializer(BASE))
-    stream, seen = log.stream_id(name), 0
-    scope_key = log.scope_key(log.read_stream(stream, 0, 1)[0].header.scope)
-    for state, _writes in history(log, threads_of(log).head(log, stream, values), values):
-        for channel, cell in state.cells.items():
-            if not cell.digest:
-                continue
-            seen += 1
-            alone = ListCell(list(cell.value)) if isinstance(cell, ListCell) else Cell(cell.value)
-            key = channel_key(scope_key, state.namespace, channel)
-            assert cell.digest == digest_of(key, alone, values), (channel, cell.value)
+    """Hold each recorded digest to the value that a stranger reads there; return how many there were."""
+    name, seen = StreamName("thread", thread), 0
+    with place.stranger() as log:
+        values = LogValues(log, name, Serializer(BASE))
+        stream = log.stream_id(name)
+        scope_key = log.scope_key(log.read_stream(stream, 0, 1)[0].header.scope)
+        for state, _writes in history(log, threads_of(log).head(log, stream, values), values):
+            for channel, cell in state.cells.items():
+                if cell.digest:
+                    seen += 1
+                    alone = ListCell(list(cell.value)) if isinstance(cell, ListCell) else Cell(cell.value)
+                    key = channel_key(scope_key, state.namespace, channel)
+                    assert cell.digest == digest_of(key, alone, values), (channel, cell.value)
     return seen
 
 
