@@ -35,11 +35,11 @@ def interrupt(value: Any, *, response_schema: Any = None) -> Any:
     task = scope.task
     place = task.next_question()
     if place < len(task.answers):
-        return task.answers[place]
+        return task.run.copied(task.answers[place])
     answer = task.run.take_answer()
     if answer is not MISSING:
         task.answers.append(answer)
-        return answer
+        return task.run.copied(answer)
     id_ = question_id(task, place)
     raise GraphInterrupt((Interrupt(value, id_, response_schema=cast("Any", response_schema)),))
 

@@ -222,13 +222,24 @@ class Loop:
         stored: list[tuple[str, Any]] = []
         if len(task.answers) > task.given:
             stored.append((RESUME, self.values.encode(task.answers)))
+        questions = self._questions(task)
         if task.error is not None:
             self._record_task(task, [*stored, (ERROR, self.values.encode(list(describe_error(task.error))))])
             self.stream.task_failed(task, self.step)
             return
-        self._record_task(task, [(INTERRUPT, self.values.encode(list(task.interrupts))), *stored])
+        self._record_task(task, [(INTERRUPT, questions), *stored])
         self.stream.interrupted(task.interrupts, self.output_values)
         self.stream.task_paused(task, self.step)
+
+    def _questions(self, task: Task) -> Any:
+        """Return a task's questions as they are stored; one that cannot be stored makes the task fail."""
+        try:
+            return self.values.encode(list(task.interrupts))
+        except ValueEncodingError as error:
+            error.add_note(f"The question was asked by the node {task.planned.name!r}.")
+            note(error, task)
+            task.interrupts, task.error = (), error
+            return None
 
     def _store(self, task: Task) -> list[tuple[str, Any]]:
         """Encode a task's writes, keep what comes back decoded, and return what is recorded."""

@@ -10,7 +10,7 @@ from uuid import UUID
 from ..eventlog.clock import CheckpointIds, Clock, id_text
 from ..eventlog.errors import ConflictError
 from ..eventlog.record import NO_ID
-from ..projections.cells import PLAIN, Values
+from ..projections.cells import PLAIN, Values, own
 from ..projections.errors import CheckpointerRequired
 from ..projections.reader import threads_of
 from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
@@ -78,13 +78,15 @@ class Run:
         self._forks_on_conflict = forks_on_conflict
         self._id = NO_ID
         self._base: bytes | None = None
+        self._failure: BaseException | None = None
+        """What a node raised; a conflict of its own is not one over this run's thread."""
 
     def steps(self, given: Any) -> Iterator[None]:
         """Run; yields between steps. Raises what made the run fail, after recording it."""
         try:
             yield from self._steps(given)
-        except ConflictError:
-            if not self._forks_on_conflict or self._persistence is None:
+        except ConflictError as conflict:
+            if not self._forks_on_conflict or self._persistence is None or conflict is self._failure:
                 raise
             config, given = branch(self._persistence, self._options.config, self._id, self._base, given)
             self._options = replace(self._options, config=config)
@@ -115,6 +117,7 @@ class Run:
                 loop.journal.publish(threads_of(cast("Persistence", threads_log).log))
         yield
         if loop.failure is not None:
+            self._failure = loop.failure
             raise loop.failure
 
     def _prepare(self, given: Any) -> tuple[Loop, Persistence | None]:
@@ -197,6 +200,8 @@ class Run:
             run_id=None if journal is None else id_text(journal.run),
             namespace="",
             stream=b"" if journal is None else journal.thread.stream,
+            # `raw`, for `encode` would store a large answer as a blob.
+            copied=own if values.plain else lambda answer: values.decode(values.raw(answer)),
         )
         loop = Loop(
             self._rules,

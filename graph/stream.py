@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from ..eventlog.clock import id_text
-from ..projections.cells import MISSING
+from ..projections.cells import MISSING, own, own_input
 from ..projections.snapshot import created_at
 from ..projections.types import INTERRUPT, Interrupt
 from .tasks import Task
@@ -73,7 +73,7 @@ class Stream:
         payload: dict[str, Any] = {
             "id": task_text(task),
             "name": task.planned.name,
-            "input": task.input,
+            "input": own_input(task.input),
             "triggers": task.planned.triggers,
         }
         if metadata:
@@ -81,10 +81,10 @@ class Stream:
         self._detail("tasks", "task", step, payload)
 
     def task_finished(self, task: Task, step: int, *, restored: bool = False) -> None:
-        """Show what a task wrote."""
-        if task.node.hidden:
+        """Show what a task wrote; whoever gets a chunk may change it, as the channels keep their own."""
+        if task.node.hidden or not (self.wants_updates or self.wants_tasks):
             return
-        written = [(channel, written.value) for channel, written in task.written]
+        written = [(channel, own(written.value)) for channel, written in task.written]
         if self.wants_updates:
             self.chunks.append(("updates", self._update(task.planned.name, written, restored)))
         if self.wants_tasks and not restored:
@@ -127,14 +127,14 @@ class Stream:
 
     def _update(self, node: str, written: list[tuple[str, Any]], restored: bool) -> dict[str, Any]:
         """Return the `updates` chunk of one task: its writes to output keys, raw."""
-        own = [(channel, value) for channel, value in written if channel in self.output_keys]
-        counts = Counter(channel for channel, _value in own)
+        shown = [(channel, value) for channel, value in written if channel in self.output_keys]
+        counts = Counter(channel for channel, _value in shown)
         if isinstance(self.output, str):
-            parts = [value for _channel, value in own]
+            parts = [value for _channel, value in shown]
         elif any(count > 1 for count in counts.values()):
-            parts = [{channel: value} for channel, value in own]
+            parts = [{channel: value} for channel, value in shown]
         else:
-            parts = [dict(own)] if own else []
+            parts = [dict(shown)] if shown else []
         value = None if not parts else parts[0] if len(parts) == 1 else parts
         chunk: dict[str, Any] = {node: value}
         if restored:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ..eventlog.clock import id_text
 from ..eventlog.events import ChannelResult, PlannedTask
-from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written
+from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written, own, own_input
 from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
 from ..projections.types import Interrupt, RunnableConfig, Send
@@ -38,7 +38,9 @@ class RunScope:
         run_id: str | None,
         namespace: str,
         stream: bytes = b"",
+        copied: Callable[[Any], Any] = own,
     ) -> None:
+        """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded."""
         self.stream = stream
         """The thread's stream; empty without a log."""
         self.config = config
@@ -48,13 +50,14 @@ class RunScope:
         self.thread_id = thread_id
         self.run_id = run_id
         self.namespace = namespace
+        self.copied = copied
         self._answer: Any = MISSING
         self._lock = threading.Lock()
         self._warned: set[tuple[str, str]] = set()
 
     def offer(self, answer: Any) -> None:
-        """Keep an answer for the first question that nobody answered."""
-        self._answer = answer
+        """Keep an answer for the first question that nobody answered; raises when it could not be recorded."""
+        self._answer = self.copied(answer)
 
     def take_answer(self) -> Any:
         """Return the offered answer, once, else `MISSING`."""
@@ -216,7 +219,7 @@ def task_input(task: Task, cells: Cells) -> Any:
     planned, node = task.planned, task.node
     if planned.path[0] == "__pregel_push":
         packet = cast("Send", cells["__pregel_tasks"].value[planned.path[1]])
-        return packet.arg
+        return own_input(packet.arg)
     return node.read({key: cell.get() for key in node.reads if (cell := cells.get(key)) is not None and cell.readable})
 
 

@@ -102,6 +102,13 @@ def own(value: Any) -> Any:
     return value if copy is None else copy(value)
 
 
+def own_input(value: Any) -> Any:
+    """Return `value` as a node may have it that is called with it: its containers, and those right within a dict."""
+    if type(value) is dict:
+        return {key: own(part) for key, part in cast("dict[Any, Any]", value).items()}
+    return own(value)
+
+
 class Cell:
     """A value that a channel holds. `value` is shared and must not be changed; what `get()` gives may be.
 

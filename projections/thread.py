@@ -168,7 +168,8 @@ class Thread:
         if state.namespace == "":
             self.commits += 1
             if self.commits % RUNG_COMMITS == 0:
-                self.ladder[state.version] = state
+                # A new one: copies share it, and a run that loses its thread must leave nothing on theirs.
+                self.ladder = {**self.ladder, state.version: state}
                 if len(self.ladder) > _MOST_RUNGS:
                     self.ladder = dict(list(self.ladder.items())[1::2])
 

@@ -184,14 +184,9 @@ class _Pass:
     def __init__(self, log: EventLog, rows: DerivedRows, *, anew: bool) -> None:
         self._log = log
         self._rows = rows
-        if anew or not is_current(log, rows):
-            if rows.stamp() is not None:
-                rows.clear()
-            self.position = 0
-        else:
-            stamp = rows.stamp()
-            assert stamp is not None, "current rows have a stamp"
-            self.position = stamp.position
+        self.position = 0 if anew else _position_to_go_on_from(log, rows)
+        if not self.position and not _are_untouched(rows):
+            rows.clear()
         self.transaction = rows.transaction()
         self._new: dict[str, dict[bytes, bytes]] = {"threads": {}, "ids": {}, "rungs": {}, "chunks": {}}
         self._threads: dict[bytes, ThreadRow] = {}
@@ -292,6 +287,23 @@ class _Pass:
         self._new["rungs"].update(made.rungs)
         self._new["chunks"].update(made.chunks)
         row.rung = row.version
+
+
+def _are_untouched(rows: DerivedRows) -> bool:
+    """Tell whether nobody has written rows yet, so that there is nothing to clear."""
+    try:
+        return rows.stamp() is None
+    except ViewDamaged:
+        return False
+
+
+def _position_to_go_on_from(log: EventLog, rows: DerivedRows) -> int:
+    """Return the position up to which rows may be kept; 0 when none may, or there are none."""
+    try:
+        stamp = rows.stamp()
+        return stamp.position if stamp is not None and is_current(log, rows) else 0
+    except ViewDamaged:
+        return 0
 
 
 _WRITERS: WeakKeyDictionary[EventLog, ViewWriter] = WeakKeyDictionary()

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import operator
+import threading
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from lithograph.eventlog import EventLog
+from lithograph.eventlog.events import CheckpointCommitted
+from lithograph.eventlog.serde import Serializer
 from lithograph.graph import START, ConflictError, StateGraph
+from lithograph.projections import threads
+from lithograph.projections.open_thread import OpenThread
+from lithograph.projections.reader import threads_of
+from lithograph.projections.thread import RUNG_COMMITS
 
 
 class Log(TypedDict):
@@ -59,3 +66,58 @@ def test_a_node_may_read_its_thread_and_use_another() -> None:
 
     graph = run_with(act)
     assert graph.invoke({"log": []}, ONE) == {"log": ["node"]}
+
+
+def test_a_conflict_that_a_node_meets_is_no_conflict_over_its_own_thread() -> None:
+    """With `on_conflict="fork"`, a node that raises one fails like any other: it runs once, and nothing is forked."""
+    log, ran = EventLog.in_memory(), []
+
+    def node(state: Log) -> dict[str, Any]:
+        ran.append(1)
+        raise ConflictError("of something else", stream="other", expected=1, actual=2)
+
+    graph = StateGraph(Log).add_node("node", node).add_edge(START, "node").compile(checkpointer=log)
+    with pytest.raises(ConflictError, match="something else"):
+        graph.invoke({"log": []}, ONE, on_conflict="fork")
+    assert ran == [1]
+    assert [thread.thread_id for thread in threads(log)] == ["1"]
+    assert "something else" in str(graph.get_state(ONE).tasks[0].error)
+
+
+def test_an_overtaken_run_leaves_no_trace_in_memory() -> None:
+    """What a run held that lost its thread is nothing that a later run or reader of the same process begins from."""
+    log, turns, rivals = EventLog.in_memory(), 2 * RUNG_COMMITS, []
+
+    def first(state: Log) -> dict[str, Any]:
+        if state["log"][-1].startswith("loser"):
+            rival = threading.Thread(target=win, args=(len(rivals),))
+            rivals.append(rival)
+            rival.start()
+            rival.join()
+        return {"log": ["first"]}
+
+    def second(_state: Log) -> dict[str, Any]:
+        return {"log": ["second"]}
+
+    def win(turn: int) -> None:
+        for edit in range(turn % 5):
+            graph.update_state(ONE, {"log": [f"edit {edit}"]}, as_node="second")
+        if turn % 2:
+            graph.invoke({"log": [f"winner {turn}"]}, ONE)
+
+    graph = StateGraph(Log).add_sequence([first, second]).add_edge(START, "first").compile(checkpointer=log)
+    lost = 0
+    for turn in range(turns):
+        try:
+            graph.invoke({"log": [f"loser {turn}"]}, ONE)
+        except ConflictError:
+            lost += 1
+    assert lost > turns / 2
+    thread = OpenThread(log, "1", Serializer()).thread
+    kept = threads_of(log).known(thread.stream, graph._persistence.open(ONE).values)
+    assert kept is not None
+    assert len(kept.ladder) > 2
+    for version, state in kept.ladder.items():
+        event = log.read_stream(thread.stream, version - 1, 1)[0].event
+        assert isinstance(event, CheckpointCommitted)
+        assert event.id == state.id

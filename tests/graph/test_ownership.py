@@ -2,11 +2,13 @@
 
 # No postponed annotations: the builder reads local schemas from the annotations of nodes.
 
+import operator
 from typing import Annotated, Any
 
+import pytest
 from lithograph.eventlog import EventLog
 from lithograph.eventlog.events import BlobChunk
-from lithograph.graph import END, START, StateGraph, UntrackedValue, add_messages
+from lithograph.graph import END, START, Send, StateGraph, UntrackedValue, add_messages
 from typing_extensions import TypedDict
 
 from .chains import ONE, chain
@@ -94,3 +96,63 @@ def test_untracked_writes_are_not_counted() -> None:
     read = graph.builder.compile(checkpointer=EventLog.over(log.engine)).get_state(ONE).values["messages"]
     assert [message.id for message in live] == [message.id for message in read]
     assert len({message.id for message in live}) == 2
+
+
+class Held(TypedDict, total=False):
+    last: list[Any]
+    items: Annotated[list[Any], operator.add]
+    table: Annotated[dict[str, Any], operator.or_]
+    newest: Annotated[list[Any], lambda left, right: (left + right)[-3:]]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("mode", ["values", "updates", "tasks", "checkpoints", "debug"])
+def test_who_gets_a_chunk_may_change_it(mode: str, durability: str) -> None:
+    """A reader of the stream who changes the containers of each chunk changes neither the run nor what is recorded."""
+
+    def first(_state: Held) -> Held:
+        return {"last": [1], "items": [1], "table": {"a": 1}, "newest": [1]}
+
+    def second(state: Held) -> Held:
+        return {"items": [len(state["last"])], "table": {"b": len(state["items"])}, "newest": [2]}
+
+    graph = StateGraph(Held).add_sequence([first, second]).add_edge(START, "first")
+    compiled = graph.compile(checkpointer=EventLog.in_memory())
+    config = {"configurable": {"thread_id": "1"}}
+    for chunk in compiled.stream({"items": [0]}, config, stream_mode=mode, durability=durability):
+        _change(chunk)
+    values = {"last": [1], "items": [0, 1, 1], "table": {"a": 1, "b": 2}, "newest": [1, 2]}
+    assert compiled.get_state(config).values == values
+    assert compiled.get_state(config, fold="reducers").values == values
+
+
+def _change(part: Any) -> None:
+    if isinstance(part, dict):
+        for inner in part.values():
+            _change(inner)
+        part["changed"] = True
+    elif isinstance(part, list):
+        part.append("changed")
+
+
+def test_a_packet_is_sent_again_as_it_was() -> None:
+    """A node that changed what was sent to it and failed gets it unchanged when it is tried again."""
+    seen: list[Any] = []
+
+    def worker(packet: Any) -> Held:
+        seen.append((dict(packet), list(packet["items"])))
+        packet["items"].append("changed")
+        packet["more"] = True
+        if len(seen) == 1:
+            raise ValueError("try again")
+        return {"last": []}
+
+    graph = StateGraph(Held).add_node("worker", worker)
+    graph.add_conditional_edges(START, lambda _state: [Send("worker", {"items": [1]})], ["worker"])
+    compiled = graph.compile(checkpointer=EventLog.in_memory())
+    config = {"configurable": {"thread_id": "1"}}
+    with pytest.raises(ValueError, match="try again"):
+        compiled.invoke({"items": []}, config)
+    compiled.invoke(None, config)
+    assert seen[1][1] == [1]
+    assert "more" not in seen[1][0]

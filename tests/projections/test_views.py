@@ -244,6 +244,15 @@ def test_a_flipped_byte_is_never_returned(copy: Path, lived: Path, table: str) -
     assert rows_of(copy) == rows_of(lived)
 
 
+def test_views_with_a_damaged_stamp_are_made_anew(copy: Path, lived: Path) -> None:
+    """When the row is damaged that says how far the views go, the next pass makes them anew; nobody needs to ask."""
+    flip(copy, "stamp", random.Random(5))
+    with EventLog(copy) as log:
+        assert view_writer_of(log).catch_up(all=True)
+        assert log.verify().ok
+    assert rows_of(copy) == rows_of(lived)
+
+
 def flip(path: Path, table: str, dice: random.Random) -> None:
     """Flip a byte of a row's value."""
     with lmdb.open(str(path / "views"), max_dbs=16) as environment:
