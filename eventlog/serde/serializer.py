@@ -92,15 +92,20 @@ class Serializer:
             raise MalformedValue(f"{len(data)} bytes are no stored list: {error}") from error
 
     def _look_for_a_lost_interrupt(self, value: Any) -> None:
-        """Raise `KeyboardInterrupt` when a hook failed that refused nothing, and now does not fail.
+        """Raise `KeyboardInterrupt` when a hook failed that refused nothing, and now does not fail, or refuses.
 
         A signal's handler runs at the entry of a Python function, before any `try` of it: what it raises there is
         known to nobody but ormsgpack, which forgets it.
         """
+        thread = threading.get_ident()
         try:
             f.pack_exact(value, self._hook)
-        except TypeError:
-            return
+        except TypeError as error:
+            if interrupt := _interrupts.pop(thread, None):
+                raise interrupt from None
+            if thread not in _refusals and _is_hook_failure(error):
+                return
+        _refusals.discard(thread)
         raise KeyboardInterrupt("while a value was encoded")
 
     def _decode_elsewhere(self, data: bytes) -> Any:
@@ -138,8 +143,12 @@ class _Level:
         try:
             return (self._taggers.get(type(value)) or self._tagger(type(value)))(value)
         except Exception as error:
-            if not _is_hook_failure(error):
-                _refusals.add(threading.get_ident())
+            try:
+                if not _is_hook_failure(error):
+                    _refusals.add(threading.get_ident())
+            except BaseException as interrupt:
+                _interrupts[threading.get_ident()] = interrupt
+                raise
             raise
         except BaseException as interrupt:
             _interrupts[threading.get_ident()] = interrupt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import signal
 from typing import Any
 
 import pytest
@@ -219,6 +220,35 @@ def test_an_interrupt_while_encoding_is_not_lost() -> None:
     with pytest.raises(KeyboardInterrupt):
         codec.encode([(Parcel(1, 2),)])
     assert codec.decode(codec.encode([(Parcel(1, 2),)])) == [(Parcel(1, 2),)]
+
+
+@pytest.mark.parametrize("walked", [False, True])
+def test_an_interrupt_at_the_entry_of_a_hook_is_not_lost(walked: bool) -> None:
+    """Signals whose handlers raise while values are encoded are raised, each of them, wherever they strike."""
+    codec = Serializer(BASE.extended([Loan]))
+    value: list[Any] = [Loan(number, (1, {2})) for number in range(50)]
+    if walked:
+        value.append(Loan({1: 2}))
+    fired = 0
+
+    def interrupted(_signal: int, _frame: Any) -> None:
+        nonlocal fired
+        fired += 1
+        raise KeyboardInterrupt
+
+    def encode_until_interrupted(before: int) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.0001 + before % 50 * 0.000007)
+        while fired == before:
+            codec.encode(value)
+
+    known = signal.signal(signal.SIGALRM, interrupted)
+    try:
+        for number in range(500):
+            with pytest.raises(KeyboardInterrupt):
+                encode_until_interrupted(number)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, known)
 
 
 def test_native_tags_are_taken_once() -> None:
