@@ -1,13 +1,14 @@
 """Laws of a run that no comparison with LangGraph can show: what is durable when, limits, signals, refolds."""
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from lithograph.eventlog import EventLog
 from lithograph.eventlog.events import RunStarted, StepRefused
-from lithograph.graph import START, Command, GraphRecursionError, StateGraph, interrupt
+from lithograph.graph import START, Command, GraphRecursionError, Send, StateGraph, interrupt
 
 from .chains import ONE, Log, ask, chain, parallel, stamp
 
@@ -104,3 +105,45 @@ def _send(node: str, n: int) -> Any:
     from lithograph.graph import Send
 
     return Send(node, {"n": n})
+
+
+def test_no_task_starts_after_the_first_failure(log: EventLog) -> None:
+    """One task at a time: when one fails, of those that wait at most the next has begun, and the rest never do."""
+    ran: list[str] = []
+
+    def fails(state: Log) -> Any:
+        raise ValueError("not today")
+
+    def works(name: str) -> Any:
+        def node(state: Log) -> Any:
+            ran.append(name)
+            time.sleep(0.1)
+            return {"log": [name]}
+
+        return node
+
+    graph = parallel(a=fails, b=works("b"), c=works("c"), d=works("d")).compile(checkpointer=log)
+    with pytest.raises(ValueError, match="not today"):
+        graph.invoke({"n": 1, "log": []}, {**ONE, "max_concurrency": 1})
+    assert ran in ([], ["b"])
+
+
+@pytest.mark.parametrize(("asked", "most"), [(None, 32), (3, 3)])
+def test_tasks_side_by_side_are_limited(log: EventLog, asked: int | None, most: int) -> None:
+    """A step runs at most 32 tasks at a time, or as many as `max_concurrency` says."""
+    lock, active, peaks = threading.Lock(), set[int](), list[int]()
+
+    def node(state: Log) -> Any:
+        with lock:
+            active.add(state["n"])
+            peaks.append(len(active))
+        time.sleep(0.05)
+        with lock:
+            active.discard(state["n"])
+
+    builder: StateGraph[Any] = StateGraph(Log)
+    builder.add_node("node", node)
+    builder.add_conditional_edges(START, lambda state: [Send("node", {"n": n}) for n in range(40)])
+    graph = builder.compile(checkpointer=log)
+    graph.invoke({"n": 1, "log": []}, ONE if asked is None else {**ONE, "max_concurrency": asked})
+    assert 1 < max(peaks) <= most

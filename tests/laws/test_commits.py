@@ -40,6 +40,7 @@ def check_versions(place: Place, thread: str) -> None:
             assert event.version == 0 or event.skips, event
         if before is None and changed and event.source == "input":
             assert event.version == 1, "versions begin with the thread's first input"
+        assert event.updated is None or list(event.updated) == sorted(event.updated)
         assert {states[event.id].versions[channel] for channel in changed} <= {event.version}
 
 

@@ -32,14 +32,14 @@ LIMIT_FACTOR, LIMIT_MIN_S = 10, 60.0
 
 
 class Bench:
-    """One copy of the tree. In `folder` it shares with others what LangGraph did, and which test reaches what."""
+    """One copy of the tree, in `home`. In `known` it shares what LangGraph did, and which test reaches what."""
 
-    def __init__(self, folder: Path, number: int, *, deselect: Sequence[str] = ()) -> None:
+    def __init__(self, home: Path, known: Path, *, deselect: Sequence[str] = ()) -> None:
         self.failed = ""
         """The first failed test of the last run."""
-        self._folder = folder
-        self._home = folder / str(number)
-        self._tree = self._home / "tree"
+        self._known = known
+        self._home = home
+        self._tree = home / "tree"
         self._deselect = tuple(deselect)
         self._copy()
 
@@ -54,8 +54,8 @@ class Bench:
             (package / room).symlink_to(self._tree / room)
 
     def test(self) -> str:
-        """Run the tests without any mutant, to keep the oracle's traces and to see which test reaches what."""
-        return self._pytest({reach.KEEP: str(self._reach)})
+        """Run the tests without any mutant; see which test reaches what, where that is not known."""
+        return self._pytest({} if self._reach.exists() else {reach.KEEP: str(self._reach)})
 
     def try_mutant(self, mutant: Mutant) -> str:
         """Run the tests with a mutant made: `survived`, `killed` or `hung`."""
@@ -74,7 +74,7 @@ class Bench:
 
     @property
     def _reach(self) -> Path:
-        return self._folder / "reach.json"
+        return self._known / "reach.json"
 
     def _pytest(self, told: dict[str, str]) -> str:
         tests = [str(path.relative_to(self._tree)) for part in TESTS for path in sorted(self._tree.glob(part))]
@@ -86,7 +86,7 @@ class Bench:
             **os.environ,
             "PYTHONPATH": str(self._home / "site"),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "ORACLE_TRACES": str(self._folder / "traces"),
+            "ORACLE_TRACES": str(self._known / "traces"),
             **told,
         }
         process = subprocess.Popen(

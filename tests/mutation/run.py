@@ -40,8 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     changed = bool(_git("status", "--porcelain", "--", *TARGETS))
     candidates = [mutant for name in TARGETS for mutant in mutants(name, (ROOT / name).read_text())]
     drawn = {seed: draw(candidates, seed=seed, count=options.count) for seed in options.seed}
-    with tempfile.TemporaryDirectory(prefix="mutation-", dir=options.folder) as folder:
-        benches = [Bench(Path(folder), number, deselect=options.deselect) for number in range(options.jobs)]
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        known = Path(options.keep or folder)
+        benches = [Bench(Path(folder, str(number)), known, deselect=options.deselect) for number in range(options.jobs)]
         if (status := benches[0].test()) != "survived":
             print(f"the tests fail or hang without any mutation ({status}): {benches[0].failed}", file=sys.stderr)
             return 2
@@ -70,7 +71,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, action="append", required=True, help="a seed; may be given again")
     parser.add_argument("--count", type=int, default=20, help="mutants a seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants tried side by side")
-    parser.add_argument("--folder", help="where the copies of the tree are made")
+    parser.add_argument("--keep", help="a folder that keeps what LangGraph did and which test reaches what")
     parser.add_argument("--json", help="write the whole report here")
     parser.add_argument("--deselect", action="append", default=[], help="a test id to leave out")
     return parser.parse_args(arguments)
