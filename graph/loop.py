@@ -103,6 +103,8 @@ class Loop:
         self.tasks: list[Task] = []
         self.status = "pending"
         self.failure: BaseException | None = None
+        self.refused = False
+        """Whether the present step was refused: its writes at fault are void, so they are not folded again."""
         self._record = StepRecord(journal, values, waits=not commits)
 
     def limit_steps(self, *, fresh: bool) -> None:
@@ -426,7 +428,7 @@ class Loop:
 
     def _refuse(self, refusal: StepRefusal) -> None:
         """Record that the step cannot be folded: the writes at fault are void, the thread stays where it is."""
-        self.status, self.failure = "failed", refusal.error
+        self.status, self.failure, self.refused = "failed", refusal.error, True
         voided = tuple(
             task.planned.id
             for task in self.tasks
@@ -468,7 +470,7 @@ class Loop:
     def _open_steps(self) -> tuple[OpenStep, ...]:
         state = self.state
         finished = [task for task in self.tasks if task.done and self._record.has(task)]
-        if state is None or (not finished and not self.ahead_version):
+        if state is None or self.refused or (not finished and not self.ahead_version):
             return ()
         cells = self.cells
         self.cells = state.cells if not self.ahead else self._cells_ahead()
