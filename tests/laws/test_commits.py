@@ -9,7 +9,7 @@ from hypothesis import given
 from lithograph.eventlog import StreamName
 from lithograph.eventlog.events import CheckpointCommitted, ResultOp
 from lithograph.eventlog.serde import BASE, Serializer
-from lithograph.graph import InvalidUpdateError
+from lithograph.graph import Command, InvalidUpdateError
 from lithograph.projections.cells import Cell, ListCell
 from lithograph.projections.digests import channel_key, digest_of
 from lithograph.projections.history import history
@@ -108,3 +108,34 @@ def test_an_edit_of_nothing_has_no_version(
     check_versions(place, thread)
     records = place.log.read_stream(place.log.stream_id(StreamName("thread", thread)), 0, 10_000)
     assert [record.event.version for record in records if isinstance(record.event, CheckpointCommitted)][-1] == 0
+
+
+@pytest.mark.parametrize("how", ["exit", "ahead"])
+def test_a_plain_list_has_the_digest_of_what_a_reader_folds(
+    place: Place, new_name: Callable[[], str], how: str
+) -> None:
+    """A list on a plain channel that is recorded whole, by a run's one checkpoint or ahead of a step."""
+    asks = GraphPlan((NodePlan("asks", (), 1, "dict", (), ()),), (("__start__", "asks"),), (), (), (), ())
+    player = Player(LEAF if how == "exit" else asks, place, new_name())
+    thread = player.threads[0]
+    if how == "exit":
+        for values in ([1, 2], [1, 2, 3]):
+            player.graph.invoke({"last": values}, config_of(thread), durability="exit")
+    else:
+        player.graph.invoke({"last": [1]}, config_of(thread))
+        player.graph.invoke(Command(update={"last": [1, 2]}), config_of(thread))
+        player.graph.invoke(Command(resume="yes"), config_of(thread))
+    assert check_digests(place, thread)
+
+
+def test_a_step_is_a_version_above_what_a_command_wrote_ahead_of_it(place: Place, new_name: Callable[[], str]) -> None:
+    """A command's writes and those of the step that waited are two changes, though one checkpoint records them."""
+    plan = GraphPlan((NodePlan("asks", (), 1, "dict", (), ()),), (("__start__", "asks"),), (), (), (), ())
+    player = Player(plan, place, new_name())
+    config = config_of(player.threads[0])
+    player.graph.invoke({}, config)
+    player.graph.invoke(Command(update={"total": 1}), config)
+    player.graph.invoke(Command(resume="yes"), config)
+    records = place.log.read_stream(place.log.stream_id(StreamName("thread", player.threads[0])), 0, 10_000)
+    versions = [record.event.version for record in records if isinstance(record.event, CheckpointCommitted)]
+    assert versions == [1, 2, 4]
