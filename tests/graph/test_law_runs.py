@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from lithograph.eventlog import EventLog
-from lithograph.eventlog.events import RunStarted, StepRefused
+from lithograph.eventlog.events import CheckpointCommitted, ResultOp, RunStarted, StepRefused
 from lithograph.graph import START, Command, GraphRecursionError, Send, StateGraph, interrupt
+from typing_extensions import TypedDict
 
 from .chains import ONE, Log, ask, chain, parallel, stamp
 
@@ -147,3 +148,30 @@ def test_tasks_side_by_side_are_limited(log: EventLog, asked: int | None, most: 
     graph = builder.compile(checkpointer=log)
     graph.invoke({"n": 1, "log": []}, ONE if asked is None else {**ONE, "max_concurrency": asked})
     assert 1 < max(peaks) <= most
+
+
+def test_a_table_of_a_user_reducer_costs_its_change_and_keeps_its_order(log: EventLog) -> None:
+    """One key of a large table: recorded as that entry while keys keep their order, and whole when they do not."""
+
+    def put(left: dict[str, str], right: dict[str, str]) -> dict[str, str]:
+        if "last" in right:
+            return {**{key: value for key, value in left.items() if key != "k1"}, "k1": left["k1"]}
+        return {**left, **right}
+
+    class State(TypedDict):
+        table: Annotated[dict[str, str], put]
+
+    graph = chain(State, node=lambda state: None).compile(checkpointer=log)
+    graph.invoke({"table": {f"k{number}": "x" * 200 for number in range(50)}}, ONE)
+    results: list[int] = []
+    for change in ("k7", "last"):
+        before = log.log_head().position
+        graph.invoke({"table": {change: "y"}}, ONE)
+        events = [record.event for record in log.read(before, 100)]
+        commits = [event for event in events if isinstance(event, CheckpointCommitted)]
+        results += [change.op for event in commits for change in event.results if change.channel == "table"]
+    assert results == [ResultOp.ENTRIES, ResultOp.WHOLE]
+    order = ["k0", *(f"k{number}" for number in range(2, 50)), "k1"]
+    assert list(graph.get_state(ONE).values["table"]) == order
+    elsewhere = chain(State, node=stamp("node")).compile(checkpointer=EventLog.over(log.engine))
+    assert list(elsewhere.get_state(ONE).values["table"]) == order
