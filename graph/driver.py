@@ -13,6 +13,8 @@ from ..projections.fold import Cells
 from .loop import Loop
 from .tasks import Task, execute
 
+_MOST_WORKERS = 32
+
 
 def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
     """Run supersteps until the loop is done, paused or failed; yields whenever there may be something to show.
@@ -39,27 +41,30 @@ def _run(loop: Loop, task: Task, cells: Cells) -> None:
 
 
 def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> Iterator[None]:
-    """Run tasks in a pool. After the first failure none is started; those that run are waited for and kept."""
+    """Run tasks in a pool. After a failure nothing is started that waits for a worker; the others are kept."""
     cells = loop.visible_cells()
-    with ThreadPoolExecutor(max_concurrency or min(32, len(tasks)), thread_name_prefix="lithograph") as pool:
+    workers = min(max_concurrency or _MOST_WORKERS, len(tasks))
+    with ThreadPoolExecutor(workers, thread_name_prefix="lithograph") as pool:
         futures: dict[Future[None], Task] = {
             pool.submit(contextvars.copy_context().run, _run, loop, task, cells): task for task in tasks
         }
         try:
-            yield from _as_they_finish(loop, futures)
+            yield from _as_they_finish(loop, futures, workers)
         finally:
             _cancel(futures)
 
 
-def _as_they_finish(loop: Loop, futures: dict[Future[None], Task]) -> Iterator[None]:
+def _as_they_finish(loop: Loop, futures: dict[Future[None], Task], workers: int) -> Iterator[None]:
     waiting = set(futures)
+    # Each of the first has a worker of its own: it counts as started even when a sibling fails at once.
+    queued = list(futures)[workers:]
     while waiting:
         done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
         for future in (future for future in futures if future in done and not future.cancelled()):
             future.result()
             loop.on_task_done(futures[future])
             if futures[future].error is not None:
-                _cancel(waiting)
+                _cancel(queued)
         yield
 
 
