@@ -169,7 +169,7 @@ def test_an_unknown_key_is_told_once_a_run(log: EventLog) -> None:
 
     graph = chain(a=again).compile(checkpointer=log)
     for _run in range(2):
-        with pytest.warns(UnknownKeyWarning) as told:
+        with pytest.warns(UnknownKeyWarning, match="tpyo") as told:
             graph.invoke({"n": 1, "log": []}, ONE)
         assert len(told) == 1
 

@@ -1,8 +1,10 @@
 """Laws of a run that no comparison with LangGraph can show: what is durable when, limits, signals, refolds."""
 
+import operator
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -175,3 +177,28 @@ def test_a_table_of_a_user_reducer_costs_its_change_and_keeps_its_order(log: Eve
     assert list(graph.get_state(ONE).values["table"]) == order
     elsewhere = chain(State, node=stamp("node")).compile(checkpointer=EventLog.over(log.engine))
     assert list(elsewhere.get_state(ONE).values["table"]) == order
+
+
+@dataclass
+class Money:
+    """A value of a user's class that adds numbers."""
+
+    amount: int = 0
+
+    def __add__(self, more: int) -> "Money":
+        return Money(self.amount + more)
+
+
+def test_what_a_users_class_adds_is_recorded_as_an_outcome(log: EventLog) -> None:
+    """L9: a number added to a user's object is no addition that readers make, for that would run the user's code."""
+
+    class State(TypedDict):
+        total: Annotated[Money, operator.add]
+
+    graph = chain(State, node=lambda state: {"total": 5}).compile(checkpointer=log)
+    assert graph.invoke({"total": 1}, ONE) == {"total": Money(6)}
+    events = [record.event for record in log.read(0, 100)]
+    commits = [event for event in events if isinstance(event, CheckpointCommitted)]
+    ops = [change.op for event in commits for change in event.results if change.channel == "total"]
+    assert ResultOp.ADD not in ops
+    assert len(ops) == 3

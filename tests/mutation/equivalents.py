@@ -30,4 +30,73 @@ PROOFS: dict[tuple[str, str, str, str], str] = {
         "poke_views(self._log)",
         "pass",
     ): "views are derived: when they are written changes the time of a later read and nothing that it shows",
+    (
+        "graph/rules.py",
+        "Rules._pull",
+        'f"{namespace}|{name}" if namespace else name',
+        "(name if namespace else f'{namespace}|{name}')",
+    ): "it is part of what a task's id is a digest of, and nobody reads a digest; the checkpoint's id is in it "
+    "too, and belongs to one namespace, so ids stay apart",
+    (
+        "graph/rules.py",
+        "Rules._send",
+        'f"{namespace}|{packet.node}" if namespace else packet.node',
+        "(packet.node if namespace else f'{namespace}|{packet.node}')",
+    ): "as in `Rules._pull`: part of what a task's id is a digest of",
+    (
+        "graph/loop.py",
+        "Loop._commit_at_exit",
+        "state is None or state is self.base",
+        "(state is self.base)",
+    ): "a run without a state has no base either, and then `state is self.base` is `None is None`",
+    (
+        "graph/journal.py",
+        "Journal.append",
+        "state if isinstance(event, CheckpointCommitted) else None",
+        "(None if isinstance(event, CheckpointCommitted) else state)",
+    ): "without the state that the run has folded, the thread folds the commit from its record: the same state, by "
+    "law L2, only later; with any other event a state is not looked at",
+    (
+        "projections/thread.py",
+        "forget_run",
+        "version > since",
+        "version >= since",
+    ): "`since` is the version of the run's claim, and the versions here are those of writes",
+    (
+        "graph/loop.py",
+        "Loop.commit",
+        "{**closed.cells, **closed.untracked} if closed.untracked else closed.cells",
+        "(closed.cells if closed.untracked else {**closed.cells, **closed.untracked})",
+    ): "planning looks at what triggers nodes and at the Sends, and those channels are the graph's own, all tracked; "
+    "without untracked values both are the same cells",
+    (
+        "projections/splices.py",
+        "common_ends",
+        "suffix += 1",
+        "suffix = 1 + suffix",
+    ): "adding numbers commutes",
+    (
+        "graph/loop.py",
+        "Loop.__init__",
+        "0",
+        "1",
+    ): "the limit and where to stop are set by whoever begins a run, and no step is looked at before",
+    (
+        "graph/interrupts.py",
+        "place_of",
+        "1",
+        "2",
+    ): "an id that gets here is of a question that was asked, and a task asks one behind its answers at most",
+    (
+        "graph/begin.py",
+        "_answer_event",
+        "place is None",
+        "place is not None",
+    ): "the waiting question is the one behind all answers, so all of them are earlier, however they are taken",
+    (
+        "graph/begin.py",
+        "_on_input",
+        "0",
+        "1",
+    ): "without a journal nothing is recorded, and the version of the input's event goes nowhere",
 }

@@ -46,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (status := benches[0].test()) != "survived":
             print(f"the tests fail or hang without any mutation ({status}): {benches[0].failed}", file=sys.stderr)
             return 2
-        outcomes = _try_all(benches, list(dict.fromkeys(mutant for some in drawn.values() for mutant in some)))
+        tried = list(dict.fromkeys(mutant for some in drawn.values() for mutant in some))
+        known_outcomes = _killed_in(options.after)
+        outcomes = {mutant: known_outcomes[_key(mutant)] for mutant in tried if _key(mutant) in known_outcomes}
+        outcomes |= _try_all(benches, [mutant for mutant in tried if mutant not in outcomes])
     report = {
         "commit": commit + (" with changes" if changed else ""),
         "candidates": len(candidates),
@@ -72,9 +75,29 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=20, help="mutants a seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants tried side by side")
     parser.add_argument("--keep", help="a folder that keeps what LangGraph did and which test reaches what")
+    parser.add_argument("--after", help="an earlier report: what was killed there is not tried again")
     parser.add_argument("--json", help="write the whole report here")
     parser.add_argument("--deselect", action="append", default=[], help="a test id to leave out")
     return parser.parse_args(arguments)
+
+
+def _key(mutant: Mutant) -> tuple[str, str, str, str]:
+    return mutant.file, mutant.function, mutant.before, mutant.after
+
+
+def _killed_in(report: str | None) -> dict[tuple[str, str, str, str], dict[str, object]]:
+    """Return the outcomes of the mutants that an earlier run killed: tests are added between runs, not taken away."""
+    if report is None:
+        return {}
+    seeds = json.loads(Path(report).read_text())["seeds"].values()
+    return {
+        (known["file"], known["function"], known["before"], known["after"]): {
+            name: known[name] for name in ("status", "seconds", "killer", "proof")
+        }
+        for seed in seeds
+        for known in seed["mutants"]
+        if known["status"] in ("killed", "hung")
+    }
 
 
 def _try_all(benches: Sequence[Bench], tried: Sequence[Mutant]) -> dict[Mutant, dict[str, object]]:
@@ -95,7 +118,7 @@ def _try_all(benches: Sequence[Bench], tried: Sequence[Mutant]) -> dict[Mutant, 
 
 
 def _try(bench: Bench, mutant: Mutant) -> dict[str, object]:
-    proof = PROOFS.get((mutant.file, mutant.function, mutant.before, mutant.after))
+    proof = PROOFS.get(_key(mutant))
     started = time.monotonic()
     status = "equivalent" if proof else bench.try_mutant(mutant)
     seconds = round(time.monotonic() - started, 1)

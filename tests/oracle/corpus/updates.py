@@ -273,3 +273,29 @@ def update_through_two_routers(api: Api, t: Script) -> None:
     t.go({"n": 0})
     t.update({"log": ["edit"]}, as_node="src")
     t.go(None)
+
+
+@scenario("bulk_update_state", "as_node inferred", "error: InvalidUpdateError", "linear", "single node graph")
+def update_twice_without_a_name(api: Api, t: Script) -> None:
+    """Several updates in one step each need a node's name, even where there is only one node."""
+    builder = api.StateGraph(Log)
+    builder.add_node("only", _stamp("only"))
+    builder.add_edge(api.START, "only")
+    t.compile(builder)
+    t.go({"n": 1})
+    t.bulk([[api.StateUpdate({"n": 2}), api.StateUpdate({"log": ["too"]})]], error="InvalidUpdateError")
+    t.bulk([[api.StateUpdate({"n": 2})], [api.StateUpdate({"log": ["edit"]})]])
+    t.history()
+
+
+@scenario("bulk_update_state", "as_node", "task id given", "static interrupt: before", "linear")
+def update_for_a_task(api: Api, t: Script) -> None:
+    """An edit may name the waiting task that it stands for."""
+    builder = api.StateGraph(Log)
+    builder.add_node("only", _stamp("only"))
+    builder.add_edge(api.START, "only")
+    t.compile(builder, interrupt_before=["only"])
+    t.go({"n": 1})
+    waiting = t.state().tasks[0]
+    t.bulk([[api.StateUpdate({"n": 2}, "only", waiting.id)]])
+    t.go(None)
