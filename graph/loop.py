@@ -38,7 +38,7 @@ from .rules import Closed, Finished, Rules, StepRefusal
 from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
-from .tasks import RunScope, Task, note, task_input
+from .tasks import RunScope, Task, note, refuse_opaque, task_input
 
 EVERY_CHANNEL = "*"
 """Under `__interrupt__` in the versions seen: every channel, up to a version."""
@@ -193,6 +193,8 @@ class Loop:
     def _task(self, planned: PlannedTask, cells: Cells) -> Task:
         task = Task(planned, self._node(planned), self.run, self.step)
         task.input = task_input(task, cells)
+        if self.values.unknown:
+            refuse_opaque(task)
         return task
 
     def _stops_at(self, nodes: Sequence[str] | str) -> bool:

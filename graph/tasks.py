@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ..eventlog.clock import id_text
+from ..eventlog.errors import UnregisteredType
 from ..eventlog.events import ChannelResult, PlannedTask
+from ..eventlog.serde import opaque_in
 from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written, own, own_input
 from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
@@ -221,6 +223,16 @@ def task_input(task: Task, cells: Cells) -> Any:
         packet = cast("Send", cells["__pregel_tasks"].value[planned.path[1]])
         return own_input(packet.arg)
     return node.read({key: cell.get() for key in node.reads if (cell := cells.get(key)) is not None and cell.readable})
+
+
+def refuse_opaque(task: Task) -> None:
+    """Raise `UnregisteredType` when the node would be called with a value whose type nobody registered."""
+    found = opaque_in(task.input)
+    if found is not None:
+        raise UnregisteredType(
+            f"node {task.planned.name!r} would read a value of type {found.name}, which this graph does not know. Name "
+            "the class in the state's annotations (or in the node's), so that the graph registers it."
+        )
 
 
 def execute(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from operator import methodcaller
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -31,6 +32,12 @@ class Values(Protocol):
 
     plain: bool
     """True without a log: values pass as they are."""
+
+    @property
+    def unknown(self) -> AbstractSet[str]:
+        """Names of types that were met in stored values and that nobody registered."""
+        ...
+
     types: Any
     """Which types decoding knows: what was decoded with others must not be shared."""
 
@@ -63,6 +70,7 @@ class Plain:
     """`Values` of a run without a log: nothing is encoded."""
 
     plain = True
+    unknown: AbstractSet[str] = frozenset()
     types = None
 
     def encode(self, value: Any) -> Data:

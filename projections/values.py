@@ -18,7 +18,7 @@ class LogValues:
     """`Values` of one thread of a log. Encodes with the graph's types; what is over 64 KiB becomes a blob."""
 
     plain = False
-    __slots__ = ("_log", "_name", "_serializer", "encode_elements", "raw", "types")
+    __slots__ = ("_log", "_name", "_serializer", "encode_elements", "raw", "types", "unknown")
 
     def __init__(self, log: EventLog, name: StreamName | None, serializer: Serializer) -> None:
         self._log = log
@@ -26,6 +26,7 @@ class LogValues:
         self._serializer = serializer
         self.encode_elements = serializer.encode_elements
         self.raw = serializer.encode
+        self.unknown = serializer.unknown
         serde = id(serializer.serde) if isinstance(serializer, FallbackSerializer) else None
         self.types = (serializer.registry.classes(), serde)
 

@@ -1,7 +1,7 @@
 """Values as bytes: exact or refused. Start reading at `serializer`; the stored form is in `format`."""
 
-from .opaque import Opaque, StoredError, describe_error
+from .opaque import Opaque, StoredError, describe_error, opaque_in
 from .registry import BASE, TypeRegistry
 from .serializer import Serializer
 
-__all__ = ["BASE", "Opaque", "Serializer", "StoredError", "TypeRegistry", "describe_error"]
+__all__ = ["BASE", "Opaque", "Serializer", "StoredError", "TypeRegistry", "describe_error", "opaque_in"]

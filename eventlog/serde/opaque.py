@@ -5,7 +5,7 @@ Both are data: equal by content, hashable by it, and encoded back to the bytes t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 
 class Opaque:
@@ -79,3 +79,18 @@ def _text(render: Any, error: BaseException) -> str:
     except Exception as failure:  # noqa: BLE001  user code; its failure becomes the text
         return f"<{type(error).__qualname__}: {render.__name__}() raised {type(failure).__qualname__}>"
     return str.__str__(text)  # a str of exactly that type, also when __str__ gave a subclass
+
+
+def opaque_in(value: Any) -> Opaque | None:
+    """Return an `Opaque` within a value, looking through built-in containers, or `None`."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Opaque):
+            return item
+        if isinstance(item, dict):
+            table = cast("dict[Any, Any]", item)
+            todo += [*table, *table.values()]
+        elif isinstance(item, list | tuple | set | frozenset):
+            todo += cast("list[Any]", item)
+    return None

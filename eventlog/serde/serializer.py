@@ -49,6 +49,8 @@ class Serializer:
     def __init__(self, registry: TypeRegistry | None = None) -> None:
         self.registry = BASE if registry is None else registry
         self._types = Types(self.registry)
+        self.unknown = self._types.unknown
+        """Names of types that this serializer met in stored values and could only read as `Opaque`."""
         self._root = _Level(self._types, 0)
         self._hook = self._root.tag
         self._decode = self._root.decode

@@ -32,6 +32,8 @@ class Types:
     def __init__(self, registry: TypeRegistry) -> None:
         self._registry = registry
         self._named: dict[tuple[str, str], Codec] = {}
+        self.unknown: set[str] = set()
+        """Names of types that were met in stored values and are not registered."""
         self.builders: dict[int, Builder] = {
             **_BUILDERS,
             f.OBJECT: self._object,
@@ -65,10 +67,12 @@ class Types:
         if codec is None:
             codec = self._registry.named(name, shape)
             if codec is None:
+                self.unknown.add(name)
                 return Opaque(name, _by_name(shape, parts), _raw(f.OBJECT, payload))
             self._named[name, shape] = codec
         built = codec.rebuild(parts)
         if built is classes.CHANGED:
+            self.unknown.add(name)
             return Opaque(name, _by_name(shape, parts), _raw(f.OBJECT, payload))
         return built
 
