@@ -1,10 +1,12 @@
-"""The generator of mutants: deterministic, valid, and bounded by function."""
+"""The generator of mutants: deterministic, valid, and bounded by function; and what was written down of a run."""
 
 from __future__ import annotations
 
 import ast
+import json
 from collections import Counter
 
+from . import table
 from .bench import ROOT
 from .run import TARGETS
 from .sites import PER_FUNCTION_MAX, draw, mutants
@@ -45,3 +47,17 @@ def test_every_mutant_of_the_real_files_parses() -> None:
         source = (ROOT / name).read_text()
         for mutant in mutants(name, source):
             ast.parse(mutant.apply(source))
+
+
+def test_no_mutant_survived_the_last_whole_run() -> None:
+    """The report that is kept is of three seeds with twenty mutants each, all killed or proven equivalent."""
+    results = json.loads(table.RESULTS.read_text())
+    assert len(results["seeds"]) == 3
+    for entry in results["seeds"].values():
+        assert [mutant["status"] for mutant in entry["mutants"]].count("survived") == 0
+        assert entry["drawn"] == len(entry["mutants"]) == 20
+
+
+def test_the_page_is_current() -> None:
+    """`README.md` is what `python -m tests.mutation.table` would write."""
+    assert table.PATH.read_text() == table.render(json.loads(table.RESULTS.read_text()))
