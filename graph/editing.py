@@ -17,7 +17,7 @@ from .journal import Journal
 from .loop import Loop
 from .persistence import OpenThread, Persistence
 from .rules import Rules
-from .run import actor_of, run_metadata
+from .run import actor_of, encoded_metadata
 from .run_writer import RunWriter
 from .stream import Stream
 from .tasks import RunScope
@@ -107,7 +107,7 @@ def _loop(
         commits=True,
         new_id=ids.next,
         now_us=now_us,
-        metadata=run_metadata(config, thread.values),
+        metadata=encoded_metadata(config, thread.values),
     )
 
 

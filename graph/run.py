@@ -13,6 +13,7 @@ from ..eventlog.record import NO_ID
 from ..projections.cells import PLAIN, Values, own
 from ..projections.errors import CheckpointerRequired
 from ..projections.reader import threads_of
+from ..projections.run_metadata import run_metadata
 from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
 from .begin import Start, begin
 from .config import configurable, recursion_limit_of
@@ -27,20 +28,6 @@ from .rules import Rules
 from .run_writer import RunWriter
 from .stream import Stream
 from .tasks import RunScope
-
-_UNSTORED_KEYS = frozenset(
-    {
-        "thread_id",
-        "checkpoint_id",
-        "checkpoint_ns",
-        "checkpoint_map",
-        "langgraph_step",
-        "langgraph_node",
-        "langgraph_triggers",
-        "langgraph_path",
-        "langgraph_checkpoint_ns",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +149,7 @@ class Run:
             addressed,
             addressed and (head is None or place is None or head.state.id != place.state.id),
             self._options.durability,
-            run_metadata(config, thread.values),
+            encoded_metadata(config, thread.values),
             raised,
         )
 
@@ -273,16 +260,9 @@ def actor_of(config: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return (actor if isinstance(actor, str) else None, reason if isinstance(reason, str) else None)
 
 
-def run_metadata(config: Mapping[str, Any], values: Values) -> bytes | None:
-    """Return what a checkpoint keeps of a run's config, encoded: scalars of `metadata` and `configurable`."""
-    kept: dict[str, Any] = {}
-    sources: tuple[dict[str, Any], ...] = (config.get("configurable") or {}, config.get("metadata") or {})
-    for source in sources:
-        for key, value in source.items():
-            if key.startswith("__") or key in _UNSTORED_KEYS:
-                continue
-            if isinstance(value, str | int | float | bool):
-                kept[key] = value
+def encoded_metadata(config: Mapping[str, Any], values: Values) -> bytes | None:
+    """Return what a checkpoint keeps of a run's config, encoded; `None` when there is nothing."""
+    kept = run_metadata(config, {})
     return values.raw(kept) if kept else None
 
 

@@ -32,9 +32,10 @@ from .connections import MEMORY, open_log
 from .errors import NotSupportedYet
 from .fallback import FallbackSerializer, Serde
 from .filters import Predicate, compile_filter
-from .foreign import checkpoint_from, commit_of, is_foreign, next_version, run_metadata, writes_event
+from .foreign import checkpoint_from, commit_of, is_foreign, next_version, writes_event
 from .late_writes import LateWrites
 from .open_thread import OpenThread, Place, check_limit
+from .run_metadata import run_metadata
 from .state import CheckpointState
 from .threads import threads
 from .view_writer import poke_views

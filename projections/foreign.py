@@ -24,20 +24,6 @@ VERSIONS = FOREIGN + "versions"
 SEEN = FOREIGN + "seen"
 REST = FOREIGN + "rest"
 _APART = frozenset({"channel_values", "channel_versions", "versions_seen", "id"})
-_NO_PLACE = frozenset(
-    {
-        "thread_id",
-        "checkpoint_id",
-        "checkpoint_ns",
-        "checkpoint_map",
-        "langgraph_step",
-        "langgraph_node",
-        "langgraph_triggers",
-        "langgraph_path",
-        "langgraph_checkpoint_ns",
-    }
-)
-"""Keys of a config that say where a run is, and are no metadata of its checkpoints."""
 
 
 def is_foreign(state: CheckpointState) -> bool:
@@ -102,19 +88,6 @@ def writes_event(
     return ChannelWritten(any_id(checkpoint), namespace, any_id(task), "", (path,) if path else (), stored)
 
 
-def run_metadata(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a checkpoint's metadata with the scalars of the run's config that are not in it yet."""
-    merged = {key: _without_nul(value) for key, value in metadata.items()}
-    for part in ("metadata", "configurable"):
-        given = cast("Mapping[str, Any]", config.get(part) or {})
-        for key, value in given.items():
-            if key in merged or key in _NO_PLACE or key.startswith("__"):
-                continue
-            if isinstance(value, str | int | float | bool):
-                merged[key] = _without_nul(value)
-    return merged
-
-
 def next_version(current: Any) -> Any:
     """Return the version after `current`, of its kind: integers for us, padded text where another saver began."""
     if current is None:
@@ -166,7 +139,3 @@ def _with_digests(
             digest = digest_after(key, op, data, new, values)
         results.append(ChannelResult(name, op, data, digest))
     return results
-
-
-def _without_nul(value: Any) -> Any:
-    return value.replace("\0", "") if isinstance(value, str) else value
