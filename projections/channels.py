@@ -16,7 +16,7 @@ from typing import Any, get_origin
 from ..eventlog.events import ResultOp
 from .add_messages import add_messages
 from .cells import MISSING, Cell, ListCell, Values, Written, overwrite_of, own
-from .errors import InvalidUpdateError
+from .errors import InvalidUpdateError, NotSupportedYet
 from .fold import combine, flatten
 from .splices import Change, describe_change
 
@@ -50,7 +50,10 @@ class Channel:
 
         Raises `InvalidUpdateError` when the channel refuses them.
         """
-        raise NotImplementedError(f"{type(self).__name__}.decide")
+        raise NotSupportedYet(
+            f"channel {self.key!r} is a {type(self).__name__}, which does not say how its writes are recorded: use one "
+            "of the channels of this module, or override `decide`"
+        )
 
     def pass_step(self, cell: Cell) -> Change | None:
         """Return what a step that wrote nothing here makes of the channel."""
