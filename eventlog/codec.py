@@ -6,7 +6,7 @@ the closed table in `events`: nothing is imported or called that is not named th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -43,22 +43,37 @@ def encode_body(event: Event, actor: str | None, reason: str | None, name: bytes
 
 
 def decode_body(kind: int, schema: int, data: bytes) -> Body[Event]:
-    """Return the body encoded in `data`; raises as `decoder` says."""
-    return decoder(kind, schema)(data)
+    """Return the body encoded in `data`.
+
+    Raises `NewerFormat` for a kind or schema that this version does not know, unless the kind is skippable:
+    such an event is an `UnknownEvent`. Raises `MalformedValue` for bytes that are no body of that kind.
+    """
+    decode = _decoder(kind, schema)
+    try:
+        return decode(data)
+    except _ERRORS as error:
+        raise _malformed(kind, error) from error
+
+
+def decode_events(kinds: Sequence[int], schemas: Sequence[int], bodies: Sequence[bytes]) -> list[Event]:
+    """Return the events in many encoded bodies; raises as `decode_body` does, at the first that is wrong."""
+    forms = [*zip(kinds, schemas, strict=True)]
+    decoders = {form: _decoder(*form) for form in dict.fromkeys(forms)}
+    events: list[Event] = []
+    try:
+        for form, body in zip(forms, bodies, strict=True):
+            events.append(decoders[form](body).event)
+    except _ERRORS as error:
+        raise _malformed(kinds[len(events)], error) from error
+    return events
 
 
 @cache
-def decoder(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
-    """Return the function that decodes bodies of a kind and schema, made once, because making one costs 50
-    µs.
-
-    Raises `NewerFormat` for a kind or schema that this version does not know, unless the kind is skippable:
-    such an event is an `UnknownEvent`. The function raises `MalformedValue` for bytes that are no body of
-    that kind.
-    """
+def _decoder(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
+    """Return the function that decodes bodies of a kind and schema, made once, because making one costs 50 µs."""
     cls = EVENTS.get(kind)
     if cls is not None and schema <= cls.schema:
-        return _decoder_of(cls, kind)
+        return _decoder_of(cls)
     if kind & SKIPPABLE:
         return _decoder_of_unknown(kind, schema)
     raise NewerFormat(
@@ -66,26 +81,15 @@ def decoder(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
     )
 
 
-def _decoder_of(cls: type[Event], kind: int) -> Callable[[bytes], Body[Event]]:
+def _decoder_of(cls: type[Event]) -> Callable[[bytes], Body[Event]]:
     # msgspec wants the type as a value here, which is not how type checkers see one.
     body: Any = Body
-    decode_bytes = msgspec.msgpack.Decoder[Any](body[cls]).decode
-
-    def decode(data: bytes) -> Body[Event]:
-        try:
-            return decode_bytes(data)
-        except _ERRORS as error:
-            raise _malformed(kind, error) from error
-
-    return decode
+    return msgspec.msgpack.Decoder[Any](body[cls]).decode
 
 
 def _decoder_of_unknown(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
     def decode(data: bytes) -> Body[Event]:
-        try:
-            body = _RAW_DECODER.decode(data)
-        except _ERRORS as error:
-            raise _malformed(kind, error) from error
+        body = _RAW_DECODER.decode(data)
         return Body(UnknownEvent(kind, schema, bytes(body.event)), body.actor, body.reason, body.name)
 
     return decode

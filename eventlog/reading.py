@@ -8,12 +8,13 @@ come from.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from typing import Any, NamedTuple
 
 from blake3 import blake3
 
-from .codec import decoder
+from .codec import decode_body, decode_events
 from .engine import Page
 from .errors import CorruptionError, IntegrityError, LogGap, NewerFormat
 from .events import Body, Event
@@ -39,7 +40,7 @@ class Record(NamedTuple):
         data, header = self.data, self.header
         if blake3(data[HEADER_SIZE:]).digest() != header.digest:
             raise _changed(self.position)
-        return decoder(header.kind, header.schema)(data[_BODY_AT:])
+        return decode_body(header.kind, header.schema, data[_BODY_AT:])
 
     @property
     def event(self) -> Event:
@@ -55,15 +56,19 @@ class Record(NamedTuple):
 Told = tuple[Event, int, int, bytes]
 """What a fold needs of a record: the event, its version, its time (microseconds since the Unix epoch), its run."""
 
+Columns = tuple[tuple[Any, ...], ...]
+"""Fields of many headers, in stored order: the values of one field lie together."""
+
 
 def checked(page: Page, after: int) -> list[Record]:
     """Return the records of a page of the log that begins after position `after`."""
     records: list[Record] = []
     links: dict[bytes, bytes] = {}
     unpack, join, known = HEADER.unpack_from, records.append, links.get
+    hashes = _hashes_of([data[:HEADER_SIZE] for _, data in page.records])
     position = after
     try:
-        for position, data in page.records:
+        for (position, data), found in zip(page.records, hashes, strict=True):
             after += 1
             header = _new(Header, unpack(data))
             stream = header[4]
@@ -72,7 +77,7 @@ def checked(page: Page, after: int) -> list[Record]:
                 raise _finding(position, after, header)
             if link is None and header[5] == 1 and header[0] != NO_HASH:
                 raise _broken(position)
-            links[stream] = blake3(data[:HEADER_SIZE]).digest()
+            links[stream] = found
             join(_new(Record, (position, header, data)))
     except struct.error as error:
         raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
@@ -85,54 +90,78 @@ def checked(page: Page, after: int) -> list[Record]:
 
 def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
     """Return the records of a page of one stream that begins after version `after`."""
-    records: list[Record] = []
-    unpack, join = HEADER.unpack_from, records.append
-    link = _NO_LINK if after else NO_HASH
-    position = 0
-    try:
-        for position, data in page.records:
-            after += 1
-            header = _new(Header, unpack(data))
-            if header[4] != stream or header[5] != after:
-                raise LogGap(f"version {after} of stream {stream.hex()} is not where the index says; run verify")
-            if header[1] > FORMAT_VERSION or (link or header[0]) != header[0]:
-                raise _finding(position, position, header)
-            link = blake3(data[:HEADER_SIZE]).digest()
-            join(_new(Record, (position, header, data)))
-    except struct.error as error:
-        raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
-    if records and page.tails.get(stream) != link:
-        raise _broken(position)
-    if not records and after < page.end:
-        raise LogGap(f"version {after + 1} is missing from a stream of {page.end}; run verify")
-    return records
+    headers = zip(*_checked_columns(page, stream, after), strict=True)
+    return [
+        _new(Record, (position, _new(Header, header), data))
+        for (position, data), header in zip(page.records, headers, strict=True)
+    ]
 
 
 def told_stream(page: Page, stream: bytes, after: int) -> list[Told]:
-    """Return what the records of a page of one stream tell: `checked_stream` and `bodies` in one pass, for folds."""
-    told: list[Told] = []
-    unpack, join, known = HEADER.unpack_from, told.append, decoder
-    link = _NO_LINK if after else NO_HASH
-    position = 0
+    """Return what the records of a page of one stream tell: their headers and contents checked, for folds."""
+    columns = _checked_columns(page, stream, after)
+    if not columns:
+        return []
+    _, _, schemas, kinds, _, versions, times, runs, _, _, _, digests = columns
+    contents = [data[HEADER_SIZE:] for _, data in page.records]
+    found = _hashes_of(contents)
+    if found != [*digests]:
+        raise _changed(next(at for (at, _), is_, was in zip(page.records, found, digests, strict=True) if is_ != was))
+    events = decode_events(kinds, schemas, [content[SALT_SIZE:] for content in contents])
+    return [*zip(events, versions, times, runs, strict=True)]
+
+
+def _checked_columns(page: Page, stream: bytes, after: int) -> Columns:
+    """Return the header fields of a page of one stream, field by field; nothing when the stream ends at `after`.
+
+    Whole columns are compared at once, so that a record costs its hash and little else.
+    """
     try:
-        for position, data in page.records:
-            after += 1
-            previous, format_, schema, kind, of, version, time_us, run, _append, _index, _scope, digest = unpack(data)
-            if of != stream or version != after or format_ > FORMAT_VERSION or (link or previous) != previous:
-                checked_stream(page, stream, after - 1 - len(told))  # says what is wrong
-                raise _broken(position)
-            link = blake3(data[:HEADER_SIZE]).digest()
-            erasable = data[HEADER_SIZE:]
-            if blake3(erasable).digest() != digest:
-                raise _changed(position)
-            join((known(kind, schema)(erasable[SALT_SIZE:]).event, version, time_us, run))
+        headers = [*map(HEADER.unpack_from, [data for _, data in page.records])]
     except struct.error as error:
+        position = next(position for position, data in page.records if len(data) < HEADER_SIZE)
         raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
-    if told and page.tails.get(stream) != link:
-        raise _broken(position)
-    if not told and after < page.end:
-        raise LogGap(f"version {after + 1} is missing from a stream of {page.end}; run verify")
-    return told
+    if not headers:
+        if after < page.end:
+            raise LogGap(f"version {after + 1} is missing from a stream of {page.end}; run verify")
+        return ()
+    columns: Columns = (*zip(*headers, strict=True),)
+    previous, formats, streams, versions = columns[0], columns[1], columns[4], columns[5]
+    hashes = _hashes_of([data[:HEADER_SIZE] for _, data in page.records])
+    if (
+        versions != (*range(after + 1, after + 1 + len(headers)),)
+        or streams.count(stream) != len(headers)
+        or max(formats) > FORMAT_VERSION
+        or previous != (previous[0] if after else NO_HASH, *hashes[:-1])
+        or page.tails.get(stream) != hashes[-1]
+    ):
+        raise _finding_in_stream(page, stream, after, hashes)
+    return columns
+
+
+def _hashes_of(parts: list[bytes]) -> list[bytes]:
+    """Return the hash of each part. One hasher serves them all: making one costs as much as hashing a header."""
+    hasher = blake3()
+    update, digest, reset = hasher.update, hasher.digest, hasher.reset
+    hashes: list[bytes] = []
+    for part in parts:
+        update(part)
+        hashes.append(digest())
+        reset()
+    return hashes
+
+
+def _finding_in_stream(page: Page, stream: bytes, after: int, hashes: list[bytes]) -> CorruptionError | NewerFormat:
+    """Return what is wrong with a page of a stream, at the first record where it shows."""
+    link = _NO_LINK if after else NO_HASH
+    for version, (position, data), found in zip(itertools.count(after + 1), page.records, hashes, strict=False):
+        header = Header(*HEADER.unpack_from(data))
+        if header.stream != stream or header.version != version:
+            return LogGap(f"version {version} of stream {stream.hex()} is not where the index says; run verify")
+        if header.format > FORMAT_VERSION or (link or header.previous) != header.previous:
+            return _finding(position, position, header)
+        link = found
+    return _broken(page.records[-1][0])
 
 
 def _finding(position: int, expected: int, header: Header) -> CorruptionError | NewerFormat:
