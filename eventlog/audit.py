@@ -1,6 +1,6 @@
 """The checks of `verify`: every byte of every row is accounted for by another one, or by a checksum.
 
-Records: hash, chain, density, digest, salt, body, tree. Index and heads: equal to what the records say, in
+Records: hash, chain, density, digest, salt, body, tree. Places and heads of streams: equal to what the records say, in
 both directions. Identity, end of the log and scope keys: their checksums. The rows are read as stored
 (`engine.Rows`), and nothing that is wrong with them raises: it becomes a finding. Read `verify` for how this
 is run.
@@ -64,8 +64,7 @@ class Audit:
             self._check_meta,
             self._check_keys,
             self._check_events,
-            self._check_index,
-            self._check_heads,
+            self._check_streams,
         )
         try:
             for check in checks:
@@ -231,38 +230,41 @@ class Audit:
     def _check_places(self, page: list[tuple[bytes, bytes]]) -> None:
         """Look up where the index says that each record of a page is."""
         try:
-            places = self._source.lookup("index", [record[36:60] for _, record in page])
+            places = self._source.lookup("streams", [record[36:60] for _, record in page])
         except LithographError as error:
-            self._found(None, f"the table 'index' cannot be read: {error}")
+            self._found(None, f"the table 'streams' cannot be read: {error}")
             return
         for (key, _), place in zip(page, places, strict=True):
             if place != key:
                 self._found(int.from_bytes(key, "big"), "the index of its stream does not name the record")
 
-    def _check_index(self) -> None:
-        """Count the index: with every record found in it, equal numbers mean equal sets."""
+    def _check_streams(self) -> None:
+        """Count the places: with every record found in them, equal numbers mean equal sets. Check each head."""
         count = 0
-        for page in self._walk("index"):
-            count += sum([int.from_bytes(place, "big") <= self._end.position for _, place in page])
-        if count != self.records:
-            self._found(None, f"the index names {count} records, the log has {self.records}")
-
-    def _check_heads(self) -> None:
         seen: set[bytes] = set()
-        for page in self._walk("heads"):
-            for stream, row in page:
-                try:
-                    head = rows.unpack_head(stream, row)
-                except LithographError as error:
-                    self._found(None, str(error))
+        for page in self._walk("streams"):
+            for key, row in page:
+                stream, version = key[:16], key[16:]
+                if version != rows.HEAD:
+                    count += int.from_bytes(row, "big") <= self._end.position
                     continue
                 seen.add(stream)
-                if head.position > self._end.position:
-                    self._check_new_head(stream, head)
-                elif head != self.streams.get(stream):
-                    self._found(head.position, f"the head of stream {stream.hex()} is not its last record")
+                self._check_head(stream, row)
+        if count != self.records:
+            self._found(None, f"the index of the streams names {count} records, the log has {self.records}")
         for stream in self.streams.keys() - seen:
             self._found(self.streams[stream].position, f"stream {stream.hex()} has no head")
+
+    def _check_head(self, stream: bytes, row: bytes) -> None:
+        try:
+            head = rows.unpack_head(stream, row)
+        except LithographError as error:
+            self._found(None, str(error))
+            return
+        if head.position > self._end.position:
+            self._check_new_head(stream, head)
+        elif head != self.streams.get(stream):
+            self._found(head.position, f"the head of stream {stream.hex()} is not its last record")
 
     def _check_new_head(self, stream: bytes, head: Head) -> None:
         """A head that moved while the audit ran must name a record that is there."""

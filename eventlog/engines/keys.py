@@ -13,6 +13,7 @@ from pathlib import Path
 from ..environments import DATA_FILE, Environment, Transaction, open_environment
 from ..errors import CorruptionError
 from . import rows
+from .tree import take_after
 
 FOLDER = "keys"
 TABLES = ("keys", "keymeta")
@@ -54,6 +55,17 @@ class KeyTable:
     def destroy(self, number: int) -> None:
         """Overwrite a key for ever; its number stays taken."""
         self.environment.write(lambda transaction: self._destroy(transaction, number))
+
+    def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return rows of a table as stored, with keys greater than `after`."""
+        self.environment.check_size()
+        handle = self._tables[table]
+        return self.environment.read(lambda transaction: take_after(transaction.cursor(db=handle), after, limit))
+
+    def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the values of rows by key."""
+        handle = self._tables[table]
+        return self.environment.read(lambda transaction: [transaction.get(key, db=handle) for key in keys])
 
     def inspect(self) -> list[str]:
         """Return what is wrong with the file: cut, or not at the transaction that wrote its last row."""

@@ -1,10 +1,11 @@
 """The embedded engine: one log in a folder of LMDB environments.
 
     log/   meta: identity, end of the log     events: position -> record
-           index: stream + version -> position     heads: stream -> head
+           streams: stream + version -> position, and behind its last version the stream's head
     keys/  keys: number -> scope key     keymeta: which log they belong to
     views/ derived; not opened here
 
+The tables of `log/` are key ranges of one tree, so that a commit touches few pages: that is most of what it costs.
 Records, index, heads, frontier and head position of an append are one transaction. Scope keys are durable
 before they are handed out. Read `rows` for the layouts, `batch` for the rules of an append, `environments`
 for LMDB itself.
@@ -19,27 +20,40 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import lmdb
-
-from ..chain import NO_HEAD, check_limits
+from ..chain import check_limits
 from ..engine import Append, Appended, Conflict, Head, Identity, Limits, LogHead, Page
-from ..environments import DATA_FILE, Environment, Table, Transaction, open_environment
+from ..environments import DATA_FILE, Environment, Transaction, open_environment
 from ..errors import CorruptionError, LogClosed, LogGap, NewerFormat, OutcomeUnknown, ReadOnlyLog, Unavailable
 from ..record import FORMAT_VERSION, HEADER, HEADER_SIZE
 from . import rows
 from .batch import Batch
 from .keys import FOLDER as KEYS
 from .keys import KeyTable, keys_exist
+from .tree import (
+    CHUNK,
+    EVENTS,
+    IDENTITY,
+    LOG_HEAD,
+    PAGE_BYTES,
+    STREAMS,
+    TABLES,
+    View,
+    event_key,
+    head_key,
+    heads,
+    last_key,
+    log_head,
+    take,
+    take_after,
+)
 
 LOG = "log"
-PAGE_BYTES = 4 * 1024 * 1024
-_CHUNK = 64
 _POLL_SECONDS = 0.02
 """How often a waiting reader looks whether another process has written; looking costs 1 µs."""
+_KNOWN_HEADS = 4096
 _pack = rows.NUMBER.pack
-_unpack = rows.NUMBER.unpack
 
 
 class LmdbEngine:
@@ -63,9 +77,9 @@ class LmdbEngine:
         self._waiting = 0
         has_keys = keys_exist(path)
         self._check_not_emptied(has_keys)
-        self._log: Environment = open_environment(path / LOG, rows.TABLES, read_only=read_only)
+        self._log: Environment = open_environment(path / LOG, (), read_only=read_only)
+        self._known = _Known(-1, LogHead(0, ()), {})
         try:
-            self._tables = self._log.tables
             self._identity = self._read_identity(may_create=not has_keys)
             self._open_keys()
         except BaseException:
@@ -82,20 +96,27 @@ class LmdbEngine:
             raise self._refusal()
         for append in appends:
             check_limits(append, self.limits)
-        before = 0
+        before, batch = self._known, None
 
-        def work(transaction: Transaction) -> list[Appended | Conflict]:
-            nonlocal before
-            head = self._log_head(transaction)
-            before = head.position
-            return self._write(transaction, appends, head)
+        def work(transaction: Transaction) -> tuple[list[Appended | Conflict], int]:
+            nonlocal before, batch
+            before = self._before(transaction)
+            batch = Batch(View(transaction, before.heads), before.log_head)
+            outcomes = [batch.admit(append) for append in appends]
+            if batch.events:
+                self._store(transaction, batch, before.log_head.position)
+            return outcomes, transaction.id()
 
         try:
-            outcomes = self._log.write(work)
+            outcomes, transaction = self._log.write(work)
         except OutcomeUnknown as error:
-            if self.log_head().position == before:
+            if self.log_head().position == before.log_head.position:
                 raise Unavailable(f"nothing was written: {error}") from error
             raise
+        assert batch is not None
+        if batch.events:
+            before.heads.update(batch.heads)
+            self._known = _Known(transaction, batch.log_head, before.heads)
         if self._waiting:
             with self._lock:
                 self._changed.notify_all()
@@ -103,11 +124,11 @@ class LmdbEngine:
 
     def log_head(self) -> LogHead:
         """Return the end of the log."""
-        return self._log.read(self._log_head)
+        return self._log.read(lambda transaction: log_head(transaction, self.path))
 
     def head(self, stream: bytes) -> Head:
         """Return the end of a stream."""
-        return self._log.read(lambda transaction: _View(self._tables, transaction).head(stream))
+        return self._log.read(lambda transaction: View(transaction).head(stream))
 
     def read(self, after: int, limit: int) -> Page:
         """Return records by position."""
@@ -121,7 +142,7 @@ class LmdbEngine:
 
     def streams(self, after: bytes, limit: int) -> list[tuple[bytes, Head]]:
         """Return streams with their heads in bytewise order."""
-        return [(stream, rows.unpack_head(stream, row)) for stream, row in self.rows("heads", after, limit)]
+        return self._log.read(lambda transaction: heads(transaction, after, limit))
 
     def wait(self, after: int, timeout: float) -> int:
         """Wait until the log is longer than `after`, at most `timeout` seconds."""
@@ -162,31 +183,29 @@ class LmdbEngine:
 
     def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return rows of a table as stored."""
-        environment = self._home(table)
-        environment.check_size()
-
-        def work(transaction: Transaction) -> list[tuple[bytes, bytes]]:
-            cursor = transaction.cursor(db=environment.tables[table])
-            found = cursor.set_range(after) if after else cursor.first()
-            if found and cursor.key() == after:
-                found = cursor.next()
-            return _take(cursor, limit) if found else []
-
-        return environment.read(work)
+        prefix = TABLES.get(table)
+        if prefix is None:
+            return self._keys_here().rows(table, after, limit)
+        self._log.check_size()
+        found = self._log.read(lambda transaction: take_after(transaction.cursor(), prefix + after, limit))
+        return [(key[1:], value) for key, value in found if key.startswith(prefix)]
 
     def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of rows by key."""
-        environment = self._home(table)
-        handle = environment.tables[table]
-        return environment.read(lambda transaction: [transaction.get(key, db=handle) for key in keys])
+        prefix = TABLES.get(table)
+        if prefix is None:
+            return self._keys_here().lookup(table, keys)
+        return self._log.read(lambda transaction: [transaction.get(prefix + key) for key in keys])
 
     def inspect(self) -> list[str]:
         """Return what is wrong with the files: cut, or not at the transaction that wrote their last row."""
         findings = [*self._log.inspect(), *(self._keys.inspect() if self._keys else ())]
-        at, row = self._log.read(lambda t: (t.id(), t.get(rows.LOG_HEAD, db=self._tables["meta"])))
+        at, row, last = self._log.read(lambda t: (t.id(), t.get(LOG_HEAD), last_key(t)))
         written = rows.transaction_of(row)
         if written not in (None, at):
             findings.append(f"{LOG}/ is at transaction {at}, but its last one was {written}")
+        if last[:1] not in TABLES.values():
+            findings.append(f"{LOG}/ has a row that no version writes: {last.hex()}")
         return findings
 
     # Opening
@@ -198,7 +217,7 @@ class LmdbEngine:
             raise CorruptionError(f"{data} is missing or empty, but keys/ is there; restore it from a backup")
 
     def _read_identity(self, *, may_create: bool) -> Identity:
-        row = self._log.read(lambda transaction: transaction.get(rows.IDENTITY, db=self._tables["meta"]))
+        row = self._log.read(lambda transaction: transaction.get(IDENTITY))
         if row is None and may_create and not self.read_only:
             row = self._log.write(self._create)
             _sync_folders(self.path / LOG, self.path, self.path.parent)
@@ -210,13 +229,12 @@ class LmdbEngine:
         return identity
 
     def _create(self, transaction: Transaction) -> bytes:
-        row = transaction.get(rows.IDENTITY, db=self._tables["meta"])
+        row = transaction.get(IDENTITY)
         if row is not None:
             return row
         row = rows.pack_identity(Identity(self._random(16), 1, self._random(32), FORMAT_VERSION, 0))
-        transaction.put(rows.IDENTITY, row, db=self._tables["meta"])
-        head = rows.pack_log_head(LogHead(0, ()), transaction.id())
-        transaction.put(rows.LOG_HEAD, head, db=self._tables["meta"])
+        transaction.put(IDENTITY, row)
+        transaction.put(LOG_HEAD, rows.pack_log_head(LogHead(0, ()), transaction.id()))
         return row
 
     def _open_keys(self) -> None:
@@ -234,27 +252,30 @@ class LmdbEngine:
 
     # Writing
 
-    def _write(self, transaction: Transaction, appends: Sequence[Append], head: LogHead) -> list[Appended | Conflict]:
-        batch = Batch(_View(self._tables, transaction), head)
-        outcomes = [batch.admit(append) for append in appends]
-        if batch.events:
-            self._store(transaction, batch, head.position)
-        return outcomes
+    def _before(self, transaction: Transaction) -> _Known:
+        """Return the end of the log and heads of streams as a write transaction finds them: what this engine's last
+        commit left, when nobody wrote since."""
+        known = self._known
+        if known.transaction + 1 == transaction.id():
+            if len(known.heads) > _KNOWN_HEADS:
+                known.heads.clear()
+            return known
+        return _Known(-1, log_head(transaction, self.path), {})
 
     def _store(self, transaction: Transaction, batch: Batch, position: int) -> None:
-        events = [(_pack(at), record) for at, record in enumerate(batch.events, position + 1)]
-        index = [(key, _pack(place)) for key, place in batch.places.items()]
-        heads = [(stream, rows.pack_head(stream, head)) for stream, head in batch.heads.items()]
+        events = [(event_key(at), record) for at, record in enumerate(batch.events, position + 1)]
+        index = [(STREAMS + key, _pack(place)) for key, place in batch.places.items()]
+        heads = [(head_key(stream), rows.pack_head(stream, head)) for stream, head in batch.heads.items()]
+        cursor = transaction.cursor()
         # An out-of-order append returns without an error, so the counts are the only sign.
-        added = transaction.cursor(db=self._tables["events"]).putmulti(events, append=True)[1]
-        placed = transaction.cursor(db=self._tables["index"]).putmulti(index, overwrite=False)[1]
-        transaction.cursor(db=self._tables["heads"]).putmulti(heads)
+        placed = cursor.putmulti(index, overwrite=False)[1]
+        cursor.putmulti(heads)
+        added = cursor.putmulti(events, append=True)[1]
         if added != len(events) or placed != len(events):
             raise CorruptionError(
                 f"{self.path} already holds records after its last position {position}; nothing was written; run verify"
             )
-        row = rows.pack_log_head(batch.log_head, transaction.id())
-        transaction.put(rows.LOG_HEAD, row, db=self._tables["meta"])
+        transaction.put(LOG_HEAD, rows.pack_log_head(batch.log_head, transaction.id()))
 
     def _key_table(self) -> KeyTable:
         if self._keys is None or self.read_only:
@@ -272,43 +293,37 @@ class LmdbEngine:
             # Reading the head costs a transaction; whether anybody wrote costs a look. A commit shows in
             # the look before readers see it, so what is remembered is the transaction that was read.
             if self._log.last_transaction() != seen:
-                head, seen = self._log.read(lambda t: (self._log_head(t).position, t.id()))
+                head, seen = self._log.read(lambda t: (log_head(t, self.path).position, t.id()))
             left = deadline - time.monotonic()
             if head > after or left <= 0:
                 return head
             self._changed.wait(min(left, _POLL_SECONDS))
 
-    def _log_head(self, transaction: Transaction) -> LogHead:
-        row = transaction.get(rows.LOG_HEAD, db=self._tables["meta"])
-        if row is None:
-            raise CorruptionError(f"{self.path} has lost the end of its log; restore it from a backup")
-        return rows.unpack_log_head(row)[0]
-
     def _read(self, transaction: Transaction, after: int, limit: int) -> Page:
-        end = self._log_head(transaction).position
-        cursor = transaction.cursor(db=self._tables["events"])
-        found = _take(cursor, limit) if after < end and cursor.set_range(_pack(after + 1)) else []
+        end = log_head(transaction, self.path).position
+        cursor = transaction.cursor()
+        found = take(cursor, limit) if after < end and cursor.set_range(event_key(after + 1)) else []
         return self._page(transaction, found, end)
 
     def _read_stream(self, transaction: Transaction, stream: bytes, after: int, limit: int) -> Page:
-        end = _View(self._tables, transaction).head(stream).version
+        end = View(transaction).head(stream).version
         count = min(limit, end - after)
         if count <= 0:
             return Page([], {}, end)
-        cursor = transaction.cursor(db=self._tables["index"])
+        cursor = transaction.cursor()
         places: list[bytes] = []
-        if cursor.set_range(stream + _pack(after + 1)):
-            places = [place for _, place in islice(cursor.iternext(), count)]
+        if cursor.set_range(STREAMS + stream + _pack(after + 1)):
+            places = [EVENTS + place for _, place in islice(cursor.iternext(), count)]
         if len(places) != count:
             raise LogGap(f"stream {stream.hex()} lacks records after version {after}; run verify")
         return self._page(transaction, self._fetch(transaction, places), end)
 
     def _fetch(self, transaction: Transaction, places: list[bytes]) -> list[tuple[bytes, bytes]]:
-        cursor = transaction.cursor(db=self._tables["events"])
+        cursor = transaction.cursor()
         found: list[tuple[bytes, bytes]] = []
         size = 0
-        for at in range(0, len(places), _CHUNK):
-            wanted = places[at : at + _CHUNK]
+        for at in range(0, len(places), CHUNK):
+            wanted = places[at : at + CHUNK]
             chunk = cursor.getmulti(wanted)
             if len(chunk) != len(wanted):
                 raise LogGap("the index of a stream names a position that is not in the log; run verify")
@@ -321,7 +336,7 @@ class LmdbEngine:
     def _page(self, transaction: Transaction, found: list[tuple[bytes, bytes]], end: int) -> Page:
         last = {record[36:52]: record for _, record in found}
         tails = {stream: self._tail(transaction, stream, record) for stream, record in last.items()}
-        positions = struct.unpack(f">{len(found)}Q", b"".join([key for key, _ in found]))
+        positions = struct.unpack(">" + "xQ" * len(found), b"".join([key for key, _ in found]))
         return Page([*zip(positions, [record for _, record in found], strict=True)], tails, end)
 
     def _tail(self, transaction: Transaction, stream: bytes, record: bytes) -> bytes:
@@ -329,7 +344,7 @@ class LmdbEngine:
         if len(record) < HEADER_SIZE:
             raise CorruptionError("a record is shorter than its header; run verify")
         version = HEADER.unpack_from(record)[5]
-        view = _View(self._tables, transaction)
+        view = View(transaction)
         head = view.head(stream)
         if version == head.version:
             return head.hash
@@ -339,12 +354,10 @@ class LmdbEngine:
             raise LogGap(f"stream {stream.hex()} lacks the record after version {version}; run verify")
         return following[:32]
 
-    def _home(self, table: str) -> Environment:
-        if table in rows.TABLES:
-            return self._log
+    def _keys_here(self) -> KeyTable:
         if self._keys is None:
             raise CorruptionError(f"{self.path / KEYS} is missing; restore it")
-        return self._keys.environment
+        return self._keys
 
 
 class _Closed:
@@ -357,23 +370,12 @@ class _Closed:
 _CLOSED: Any = _Closed()
 
 
-class _View:
-    """The tables as a batch and a page see them, within one transaction."""
+class _Known(NamedTuple):
+    """What a commit of this engine left: good as long as the next write transaction is the very next one."""
 
-    def __init__(self, tables: dict[str, Table], transaction: Transaction) -> None:
-        self._tables = tables
-        self._transaction = transaction
-
-    def head(self, stream: bytes) -> Head:
-        row = self._transaction.get(stream, db=self._tables["heads"])
-        return NO_HEAD if row is None else rows.unpack_head(stream, row)
-
-    def place(self, stream: bytes, version: int) -> int | None:
-        row = self._transaction.get(stream + _pack(version), db=self._tables["index"])
-        return None if row is None else _unpack(row)[0]
-
-    def record(self, position: int) -> bytes | None:
-        return self._transaction.get(_pack(position), db=self._tables["events"])
+    transaction: int
+    log_head: LogHead
+    heads: dict[bytes, Head]
 
 
 def _sync_folders(*folders: Path) -> None:
@@ -384,17 +386,3 @@ def _sync_folders(*folders: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _take(cursor: lmdb.Cursor[bytes], limit: int) -> list[tuple[bytes, bytes]]:
-    """Return up to `limit` rows from where the cursor stands, and no more than a few MiB."""
-    taken: list[tuple[bytes, bytes]] = []
-    size = 0
-    walk: Any = cursor.iternext()
-    while len(taken) < limit and size <= PAGE_BYTES:
-        chunk: list[tuple[bytes, bytes]] = list(islice(walk, min(_CHUNK, limit - len(taken))))
-        if not chunk:
-            break
-        taken += chunk
-        size += sum([len(value) for _, value in chunk])
-    return taken

@@ -164,14 +164,13 @@ class MemoryEngine:
                 return {rows.IDENTITY: rows.pack_identity(self._identity), rows.LOG_HEAD: head}
             if table == "events":
                 return {pack(at): record for at, record in enumerate(self._events, 1)}
-            if table == "index":
-                return {
+            if table == "streams":
+                heads = {stream + rows.HEAD: rows.pack_head(stream, head) for stream, head in self._heads.items()}
+                return heads | {
                     stream + pack(version): pack(place)
                     for stream, places in self._places.items()
                     for version, place in enumerate(places, 1)
                 }
-            if table == "heads":
-                return {stream: rows.pack_head(stream, head) for stream, head in self._heads.items()}
             if table == "keys":
                 return {pack(at): rows.pack_key(at, key) for at, key in enumerate(self._keys, 1)}
             return {rows.LOG_ID: rows.seal(rows.LOG_ID, pack(0) + self._identity.log_id)}

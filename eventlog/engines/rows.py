@@ -14,8 +14,8 @@ from blake3 import blake3
 from ..engine import Head, Identity, LogHead
 from ..errors import IntegrityError
 
-TABLES = ("meta", "events", "index", "heads")
-"""Tables of the log proper; `keys` and `keymeta` lie in an environment of their own."""
+HEAD = b"\xff" * 8
+"""In the table `streams`, in the place of a version: the stream's head, right behind its last version."""
 IDENTITY = b"identity"
 LOG_HEAD = b"head"
 LOG_ID = b"log_id"

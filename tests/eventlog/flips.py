@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import lmdb
@@ -16,7 +16,8 @@ from lithograph.eventlog.audit import Finding
 from lithograph.eventlog.events import Recorded
 from lithograph.eventlog.verify import audit_folder
 
-TABLES = {"log": ("meta", "events", "index", "heads"), "keys": ("keys", "keymeta")}
+TABLES = {"log": ("meta", "streams", "events"), "keys": ("keys", "keymeta")}
+_PREFIXES = {name: bytes([place]) for place, name in enumerate(TABLES["log"])}
 _PATIENCE_SECONDS = 20
 
 
@@ -35,11 +36,17 @@ def build(path: Path, *, appends: int = 60) -> None:
 def flip_row(path: Path, dice: random.Random) -> str:
     """Flip one byte in a key or a value of a row of any table, through LMDB; return what was flipped."""
     folder = dice.choice(["log", "log", "keys"])
-    table = dice.choice(TABLES[folder])
-    with lmdb.open(str(path / folder), max_dbs=8, map_size=1 << 30, lib_version=0) as env:
-        handle = env.open_db(table.encode(), create=False)
+    return flip_row_of(path / folder, dice.choice(TABLES[folder]), dice)
+
+
+def flip_row_of(folder: Path, table: str, dice: random.Random) -> str:
+    """Flip one byte in a key or a value of a row of one table, through LMDB; return what was flipped."""
+    with lmdb.open(str(folder), max_dbs=8, map_size=1 << 30, lib_version=0) as env:
+        prefix = _PREFIXES.get(table, b"")
+        handle = None if prefix else env.open_db(table.encode(), create=False)
         with env.begin(write=True) as transaction:
-            key, value = dice.choice(list(transaction.cursor(db=handle)))
+            rows = [row for row in transaction.cursor(db=handle) if row[0].startswith(prefix)]
+            key, value = dice.choice(rows)
             part = dice.choice(["key", "value"])
             whole = bytearray(key if part == "key" else value)
             at = dice.randrange(len(whole))
@@ -47,20 +54,24 @@ def flip_row(path: Path, dice: random.Random) -> str:
             transaction.delete(key, db=handle)
             new = (bytes(whole), value) if part == "key" else (key, bytes(whole))
             transaction.put(*new, db=handle)
-    return f"{folder}/{table} {part} of {key.hex()} byte {at}"
+    return f"{folder.name}/{table} {part} of {key.hex()} byte {at}"
 
 
 def flip_file(path: Path, dice: random.Random) -> str:
     """Flip one byte anywhere in one of the two data files; return where."""
-    folder = dice.choice(["log", "keys"])
-    data = path / folder / "data.mdb"
+    return flip_file_of(path / dice.choice(["log", "keys"]), dice)
+
+
+def flip_file_of(folder: Path, dice: random.Random) -> str:
+    """Flip one byte anywhere in a folder's data file; return where."""
+    data = folder / "data.mdb"
     at = dice.randrange(data.stat().st_size)
     with data.open("r+b") as file:
         file.seek(at)
         byte = file.read(1)[0]
         file.seek(at)
         file.write(bytes([byte ^ dice.randrange(1, 256)]))
-    return f"{folder} byte {at}"
+    return f"{folder.name} byte {at}"
 
 
 def copy(path: Path, to: Path) -> Path:
@@ -81,26 +92,28 @@ def findings(path: Path) -> list[Finding]:
 
 def audited(path: Path) -> str:
     """Return what a child process that audits the log says: `ok`, `found`, or how it died."""
-    return _in_child(lambda: "found" if findings(path) else "ok")
+    return in_child(lambda: "found" if findings(path) else "ok")
 
 
-def dumped(path: Path) -> str:
+def dumped(path: Path, tables_of: Mapping[str, Sequence[str]] = TABLES) -> str:
     """Return a digest over every row of every table, as a child process reads them, or how it died."""
-    return _in_child(lambda: _dump(path))
+    return in_child(lambda: _dump(path, tables_of))
 
 
-def _dump(path: Path) -> str:
+def _dump(path: Path, tables_of: Mapping[str, Sequence[str]]) -> str:
     digest = hashlib.sha256()
-    for folder, tables in TABLES.items():
+    for folder, tables in tables_of.items():
         with lmdb.open(str(path / folder), max_dbs=8, readonly=True, lock=False, lib_version=0) as env:
-            handles = [(name, env.open_db(name.encode(), create=False)) for name in tables]
+            named = [name for name in tables if name not in _PREFIXES]
+            handles = [(name, env.open_db(name.encode(), create=False)) for name in named] or [("", None)]
             with env.begin() as transaction:
                 rows = [(name, *row) for name, handle in handles for row in transaction.cursor(db=handle)]
         digest.update(repr(rows).encode())
     return digest.hexdigest()
 
 
-def _in_child(work: Callable[[], str]) -> str:
+def in_child(work: Callable[[], str]) -> str:
+    """Return what a child process says at its end, or how it died."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
