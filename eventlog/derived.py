@@ -1,8 +1,10 @@
 """`DerivedRows`: the folder `views/`, an LMDB environment of rows that can be computed again from the log.
 
-Every row carries a checksum over table, key and value; one row, the stamp, says which log the rows belong to and how
-far they go, and is written in the transaction that takes them there. What the rows mean is the business of the rooms
-above: here they are bytes that either come back as written or raise `ViewDamaged`. Deleting the folder loses nothing.
+Every row carries a checksum over table, key and value. One row, the stamp, says which log the rows belong to and how
+far they go; it also counts the rows of each table and adds up their checksums, so that one that is gone, or an older
+one in its place, is missed. It is written in the transaction that changes the rows. What the rows mean is the business
+of the rooms above: here they are bytes that either come back as written or raise `ViewDamaged`. Deleting the folder
+loses nothing.
 
 Whoever gets the folder's lock writes; everybody reads. Read `environments` for LMDB itself.
 """
@@ -12,9 +14,8 @@ from __future__ import annotations
 import fcntl
 import shutil
 import struct
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -26,13 +27,17 @@ from .errors import CorruptionError, LithographError, LogClosed, ViewDamaged
 
 FOLDER = "views"
 TABLES = ("stamp", "threads", "ids", "rungs", "chunks")
-LAYOUT = 1
+LAYOUT = 2
 """Raised when the rows of any view change their form: older views are then computed again."""
 _STAMP_KEY = b"stamp"
 _STAMP = struct.Struct(">I16sQQ32s")
+_TALLIED = TABLES[1:]
+_TALLY = struct.Struct(f">{2 * len(_TALLIED)}Q")
 _CHECK = 8
+_MODULUS = 1 << 8 * _CHECK
 _LOCK_FILE = "writer.lock"
-_PAGE = 512
+_ENOUGH = 1000
+"""Complaints that are listed; all of them go when the views are made anew."""
 T = TypeVar("T")
 
 Rows = Mapping[str, Mapping[bytes, bytes]]
@@ -53,6 +58,21 @@ class Stamp(NamedTuple):
         return (self.layout, self.log_id, self.epoch) == (LAYOUT, identity.log_id, identity.epoch)
 
 
+class Tally(NamedTuple):
+    """How many rows a table has, and the sum of their checksums: rows are added and taken away in any order."""
+
+    rows: int = 0
+    sum: int = 0
+
+    def plus(self, stored: bytes) -> Tally:
+        """Return the tally with a row more."""
+        return Tally(self.rows + 1, (self.sum + int.from_bytes(stored[-_CHECK:], "big")) % _MODULUS)
+
+    def minus(self, stored: bytes) -> Tally:
+        """Return the tally with a row less."""
+        return Tally(self.rows - 1, (self.sum - int.from_bytes(stored[-_CHECK:], "big")) % _MODULUS)
+
+
 class DerivedRows:
     """The rows of one `views/` folder, opened for reading or, under the folder's lock, for writing. Thread-safe."""
 
@@ -62,8 +82,7 @@ class DerivedRows:
 
     def stamp(self) -> Stamp | None:
         """Return how far the rows go; `None` before the first write."""
-        row = self.get("stamp", _STAMP_KEY)
-        return None if row is None else Stamp._make(_STAMP.unpack(row))
+        return self._read("stamp", _stamp)
 
     def transaction(self) -> int:
         """Return a number that changes whenever somebody writes."""
@@ -110,12 +129,16 @@ class DerivedRows:
 
     def write(self, rows: Rows, stamp: Stamp) -> None:
         """Write rows and the stamp that they take the views to: all of it or nothing, durable when it returns."""
-        every = {**rows, "stamp": {_STAMP_KEY: _STAMP.pack(*stamp)}}
 
         def work(transaction: Transaction) -> None:
-            for table, changes in every.items():
+            tables = self._environment.tables
+            tallies = _tallies(transaction, tables["stamp"])
+            for table, changes in rows.items():
                 sealed = [(key, _seal(table, key, changes[key])) for key in sorted(changes)]
-                transaction.cursor(db=self._environment.tables[table]).putmulti(sealed)
+                tallies[table] = _tally_of_changes(transaction, tables[table], tallies[table], sealed)
+                transaction.cursor(db=tables[table]).putmulti(sealed)
+            row = _STAMP.pack(*stamp) + _TALLY.pack(*[number for table in _TALLIED for number in tallies[table]])
+            transaction.put(_STAMP_KEY, _seal("stamp", _STAMP_KEY, row), db=tables["stamp"])
 
         self._environment.write(work)
 
@@ -128,27 +151,31 @@ class DerivedRows:
 
         self._environment.write(work)
 
-    def damage(self, table: str) -> Iterator[str]:
-        """Yield what is wrong with the rows of a table."""
-        after = b""
+    def is_empty(self) -> bool:
+        """Tell whether there is no row at all."""
+        return not any(
+            self._read(table, lambda transaction, handle: transaction.cursor(db=handle).first()) for table in TABLES
+        )
+
+    def damage(self) -> list[str]:
+        """Return what is wrong with the file and its rows, in one look: who writes meanwhile does not disturb it."""
+        complaints: list[str] = []
+
+        def work(transaction: Transaction, _handle: Table) -> None:
+            # It begins again when the map had to be adapted to a file that grew.
+            complaints.clear()
+            _walk(transaction, self._environment.tables, complaints)
+
         try:
-            while page := self._page(table, after):
-                yield from _complaints(table, after, page)
-                after = page[-1][0]
-        except ViewDamaged as error:
-            yield str(error)
+            self._read("stamp", work)
+            complaints += self._environment.inspect()
+        except (ViewDamaged, OSError) as error:
+            complaints.append(str(error))
+        return complaints
 
     def close(self) -> None:
         """Give up this share of the environment."""
         self._environment.close()
-
-    def _page(self, table: str, after: bytes) -> list[tuple[bytes, bytes]]:
-        def work(transaction: Transaction, handle: Table) -> list[tuple[bytes, bytes]]:
-            cursor = transaction.cursor(db=handle)
-            found = cursor.set_range(after + b"\0") if after else cursor.first()
-            return list(islice(cursor.iternext(), _PAGE)) if found else []
-
-        return self._read(table, work)
 
     def _read(self, table: str, work: Callable[[Transaction, Table], T]) -> T:
         environment = self._environment
@@ -218,32 +245,94 @@ def writers_lock(log_folder: Path) -> Generator[bool]:
             yield True
 
 
-def inspect_rows(log_folder: Path) -> Iterator[str]:
-    """Yield what is wrong with the rows of a log's views: each one that is not as it was written."""
+def inspect_rows(log_folder: Path) -> list[str]:
+    """Return what is wrong with the rows of a log's views: each one that is not as it was written, or is missing."""
     try:
         rows = open_rows(log_folder, read_only=True)
     except ViewDamaged as error:
-        yield str(error)
-        return
+        return [str(error)]
     if rows is None:
-        return
+        return []
     try:
-        for table in TABLES:
-            yield from rows.damage(table)
+        return rows.damage()
     finally:
         rows.close()
 
 
-def _complaints(table: str, after: bytes, page: list[tuple[bytes, bytes]]) -> Iterator[str]:
-    """Yield what is wrong with rows; raise `ViewDamaged` when they are not in order, so that the walk ends."""
-    for key, stored in page:
+def _walk(transaction: Transaction, tables: Mapping[str, Table], complaints: list[str]) -> None:
+    """Look at every row of every table, and at how many there should be."""
+    found: dict[str, Tally] = {}
+    for table in TABLES:
+        found[table] = _walk_table(table, transaction.cursor(db=tables[table]).iternext(), complaints)
+        if len(complaints) >= _ENOUGH:
+            return
+    try:
+        expected = _tallies(transaction, tables["stamp"])
+    except ViewDamaged:
+        # Of another version, which may not count rows; or damaged, which was complained of already.
+        return
+    complaints += [
+        f"the view {table!r} has {found[table].rows} rows of {expected[table].rows} that were written, or others; "
+        "it is computed again"
+        for table in _TALLIED
+        if found[table] != expected[table]
+    ]
+
+
+def _walk_table(table: str, rows: Iterator[tuple[bytes, bytes]], complaints: list[str]) -> Tally:
+    """Look at every row of a table, as long as they come in order, and return their tally."""
+    tally, after = Tally(), b""
+    for key, stored in rows:
         if key <= after:
-            raise ViewDamaged(f"the view {table!r} is not in order after key {after.hex()}")
+            complaints.append(f"the view {table!r} is not in order after key {after.hex()}")
+            break
         after = key
+        tally = tally.plus(stored)
         try:
             _unseal(table, key, stored)
         except ViewDamaged as error:
-            yield str(error)
+            complaints.append(str(error))
+            if len(complaints) >= _ENOUGH:
+                break
+    return tally
+
+
+def _stamp(transaction: Transaction, handle: Table) -> Stamp | None:
+    """Return the stamp, or `None` before the first write; raises `ViewDamaged`."""
+    row = _stamp_row(transaction, handle)
+    return None if row is None else Stamp._make(_STAMP.unpack_from(row))
+
+
+def _stamp_row(transaction: Transaction, handle: Table) -> bytes | None:
+    stored = transaction.get(_STAMP_KEY, db=handle)
+    return None if stored is None else _unseal("stamp", _STAMP_KEY, stored)
+
+
+def _tallies(transaction: Transaction, stamps: Table) -> dict[str, Tally]:
+    """Return the tally of each table as it was written; raises `ViewDamaged`."""
+    row = _stamp_row(transaction, stamps)
+    if row is None:
+        return dict.fromkeys(_TALLIED, Tally())
+    if len(row) != _STAMP.size + _TALLY.size:
+        raise ViewDamaged("the views are of another version; they are computed again")
+    numbers = _TALLY.unpack_from(row, _STAMP.size)
+    return {table: Tally(*numbers[2 * place : 2 * place + 2]) for place, table in enumerate(_TALLIED)}
+
+
+def _tally_of_changes(
+    transaction: Transaction, handle: Table, tally: Tally, sealed: Sequence[tuple[bytes, bytes]]
+) -> Tally:
+    """Return a table's tally after rows are written, which may take the place of others."""
+    for key, stored in sealed:
+        before = transaction.get(key, db=handle)
+        if before is not None and not tally.rows:
+            raise ViewDamaged(
+                f"the views have a row that was never written, under {key.hex()}; they are computed again"
+            )
+        if before is not None:
+            tally = tally.minus(before)
+        tally = tally.plus(stored)
+    return tally
 
 
 def _seal(table: str, key: bytes, value: bytes) -> bytes:

@@ -10,7 +10,6 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,8 +27,6 @@ _CHILD = (
     "from lithograph.eventlog.verify import child; child(sys.argv[2])"
 )
 _PROGRESS_EVERY = 4096
-_ENOUGH = 1000
-"""Findings in views that are listed; all of them go when the views are made anew."""
 
 Progress = Callable[[int, int], None]
 
@@ -81,7 +78,7 @@ def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progre
     try:
         audit = Audit(engine, report, progress)
         audit.run()
-        for what in islice(inspect_rows(path), _ENOUGH):
+        for what in inspect_rows(path):
             report(Finding(None, what))
         return audit
     finally:

@@ -120,6 +120,8 @@ class RungBuilder:
     def _load(self, stream: bytes, version: int) -> _Kept | None:
         if not version:
             return _Kept(0, Thread(stream), True, {})
+        if self._rows.get("rungs", rung_key(stream, version)) is None:
+            raise ViewDamaged(f"the view of stream {stream.hex()} has lost its rung at version {version}")
         rung = self._rungs(stream).rung(version)
         return None if rung is None else _kept(rung, rung.thread(stream))
 

@@ -290,9 +290,9 @@ class _Pass:
 
 
 def _are_untouched(rows: DerivedRows) -> bool:
-    """Tell whether nobody has written rows yet, so that there is nothing to clear."""
+    """Tell whether there are no rows yet, so that there is nothing to clear."""
     try:
-        return rows.stamp() is None
+        return rows.is_empty()
     except ViewDamaged:
         return False
 
