@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,9 @@ def test_a_killed_run_keeps_what_it_acknowledged(tmp_path: Path, durability: str
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_runs_killed_many_times_keep_what_they_acknowledged(tmp_path: Path, durability: str) -> None:
+def test_runs_killed_many_times_keep_what_they_acknowledged(
+    tmp_path: Path, durability: str, record_property: Callable[[str, object], None]
+) -> None:
     """The same, forty times on one log, at instants that are nobody's choice."""
     draw = random.Random()
     first = 0
@@ -101,3 +104,4 @@ def test_runs_killed_many_times_keep_what_they_acknowledged(tmp_path: Path, dura
         acknowledged = _kill(tmp_path, durability, first, draw.uniform(0.0, 0.6))
         _check(tmp_path, durability, acknowledged)
         first = max(acknowledged) + 2
+    record_property("kills", 40)
