@@ -22,6 +22,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import lmdb
+
 from ..chain import check_limits
 from ..engine import Append, Appended, Conflict, Head, Identity, Limits, LogHead, Page
 from ..environments import DATA_FILE, Environment, Transaction, open_environment
@@ -313,10 +315,11 @@ class LmdbEngine:
         cursor = transaction.cursor()
         places: list[bytes] = []
         if cursor.set_range(STREAMS + stream + _pack(after + 1)):
-            places = [EVENTS + place for _, place in islice(cursor.iternext(), count)]
+            places = [EVENTS + place for place in islice(cursor.iternext(keys=False), count)]
         if len(places) != count:
             raise LogGap(f"stream {stream.hex()} lacks records after version {after}; run verify")
-        return self._page(transaction, self._fetch(transaction, places), end)
+        found = self._fetch(transaction, places)
+        return Page(_placed(found), {stream: self._tail(transaction, stream, found[-1][1])}, end)
 
     def _fetch(self, transaction: Transaction, places: list[bytes]) -> list[tuple[bytes, bytes]]:
         cursor = transaction.cursor()
@@ -324,7 +327,7 @@ class LmdbEngine:
         size = 0
         for at in range(0, len(places), CHUNK):
             wanted = places[at : at + CHUNK]
-            chunk = cursor.getmulti(wanted)
+            chunk = _neighbours(cursor, wanted) or cursor.getmulti(wanted)
             if len(chunk) != len(wanted):
                 raise LogGap("the index of a stream names a position that is not in the log; run verify")
             found += chunk
@@ -336,8 +339,7 @@ class LmdbEngine:
     def _page(self, transaction: Transaction, found: list[tuple[bytes, bytes]], end: int) -> Page:
         last = {record[36:52]: record for _, record in found}
         tails = {stream: self._tail(transaction, stream, record) for stream, record in last.items()}
-        positions = struct.unpack(">" + "xQ" * len(found), b"".join([key for key, _ in found]))
-        return Page([*zip(positions, [record for _, record in found], strict=True)], tails, end)
+        return Page(_placed(found), tails, end)
 
     def _tail(self, transaction: Transaction, stream: bytes, record: bytes) -> bytes:
         """Return the hash that vouches for a record: in its successor, or in the head when there is none."""
@@ -386,3 +388,18 @@ def _sync_folders(*folders: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _neighbours(cursor: lmdb.Cursor[bytes], keys: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return the rows under `keys` when they lie side by side, as what was appended together does; else nothing."""
+    apart = int.from_bytes(keys[-1], "big") - int.from_bytes(keys[0], "big")
+    if apart != len(keys) - 1 or not cursor.set_key(keys[0]):
+        return []
+    found = list(islice(cursor.iternext(), len(keys)))
+    return found if [key for key, _ in found] == keys else []
+
+
+def _placed(found: list[tuple[bytes, bytes]]) -> list[tuple[int, bytes]]:
+    """Return rows of events with their positions."""
+    positions = struct.unpack(">" + "xQ" * len(found), b"".join([key for key, _ in found]))
+    return [*zip(positions, [record for _, record in found], strict=True)]
