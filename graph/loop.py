@@ -140,10 +140,10 @@ class Loop:
             return False
         if self.stream.wants_tasks:
             for task in self.tasks:
-                self.stream.task_started(task, self.step, task_metadata(task, self.run.config))
+                self.stream.task_started(task, self.step, task_metadata(task, self.run.config), self.values)
         for task in self.tasks:
             if task.restored:
-                self.stream.task_finished(task, self.step, restored=True)
+                self.stream.task_finished(task, self.step, self.values, restored=True)
         return True
 
     def planned(self) -> tuple[PlannedTask, ...]:
@@ -192,7 +192,7 @@ class Loop:
 
     def _task(self, planned: PlannedTask, cells: Cells) -> Task:
         task = Task(planned, self._node(planned), self.run, self.step)
-        task.input = task_input(task, cells)
+        task.input = task_input(task, cells, self.values)
         if self.values.unknown:
             refuse_opaque(task)
         return task
@@ -221,7 +221,7 @@ class Loop:
                 task.writes, task.written, task.error = None, [], error
             else:
                 self._record_task(task, stored)
-                self.stream.task_finished(task, self.step)
+                self.stream.task_finished(task, self.step, self.values)
                 return
         stored: list[tuple[str, Any]] = []
         if len(task.answers) > task.given:
@@ -505,7 +505,7 @@ class Loop:
 
     def output_values(self) -> Any:
         """Return the values of the output keys, as they are now."""
-        return values_of(self.visible_cells(), self.stream.output)
+        return values_of(self.visible_cells(), self.stream.output, self.values)
 
     def _show_checkpoint(self, planned: tuple[PlannedTask, ...]) -> None:
         if self.journal is not None and self.stream.wants_checkpoints:
@@ -520,7 +520,7 @@ class Loop:
             state,
             planned,
             journal.thread.open.get(state.id, {}),
-            values_of(self.visible_cells(), self.spec.stream_channels),
+            values_of(self.visible_cells(), self.spec.stream_channels, self.values),
             thread_id=str(self.run.thread_id),
             parent=None if before is None else before.parent,
             own=self.run.config.get("configurable", {}),

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ChannelResult, PlannedTask, ResultOp
-from ..projections.cells import MISSING, Cell, Values, Written, cell_of, own
+from ..projections.cells import MISSING, Cell, Values, Written, own
 from ..projections.channels import Channel
 from ..projections.errors import InvalidUpdateError
 from ..projections.fold import Cells, fold_step
 from ..projections.ids import task_id
+from ..projections.lending import UntrackedCell
 from ..projections.snapshot import is_control
 from ..projections.types import (
     ERROR,
@@ -222,7 +223,7 @@ class Rules:
         for name, written in writes.items():
             if name in self.untracked:
                 self._decide(name, untracked, written, values)
-                untracked = {**untracked, name: cell_of(written[-1].value)}
+                untracked = {**untracked, name: UntrackedCell(written[-1].value)}
                 rose.append(name)
             elif (change := self._decide(name, cells, written, values)) is not None:
                 changes.append((name, *change))

@@ -12,7 +12,8 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from ..eventlog.clock import id_text
-from ..projections.cells import MISSING, own, own_input
+from ..projections.cells import MISSING, Values
+from ..projections.lending import copied, lent_input
 from ..projections.snapshot import created_at
 from ..projections.types import INTERRUPT, Interrupt
 from .tasks import Task
@@ -66,25 +67,25 @@ class Stream:
             else:
                 self.chunks.append(("values", {INTERRUPT: tuple(interrupts)}))
 
-    def task_started(self, task: Task, step: int, metadata: Mapping[str, Any]) -> None:
+    def task_started(self, task: Task, step: int, metadata: Mapping[str, Any], values: Values) -> None:
         """Show a task that is about to run."""
         if not self.wants_tasks or task.node.hidden:
             return
         payload: dict[str, Any] = {
             "id": task_text(task),
             "name": task.planned.name,
-            "input": own_input(task.input),
+            "input": lent_input(task.input, values),
             "triggers": task.planned.triggers,
         }
         if metadata:
             payload["metadata"] = dict(metadata)
         self._detail("tasks", "task", step, payload)
 
-    def task_finished(self, task: Task, step: int, *, restored: bool = False) -> None:
+    def task_finished(self, task: Task, step: int, values: Values, *, restored: bool = False) -> None:
         """Show what a task wrote; whoever gets a chunk may change it, as the channels keep their own."""
         if task.node.hidden or not (self.wants_updates or self.wants_tasks):
             return
-        written = [(channel, own(written.value)) for channel, written in task.written]
+        written = [(channel, copied(written.value, values)) for channel, written in task.written]
         if self.wants_updates:
             self.chunks.append(("updates", self._update(task.planned.name, written, restored)))
         if self.wants_tasks and not restored:

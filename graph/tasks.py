@@ -15,10 +15,11 @@ from ..eventlog.clock import id_text
 from ..eventlog.errors import UnregisteredType
 from ..eventlog.events import ChannelResult, PlannedTask
 from ..eventlog.serde import opaque_in
-from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written, own, own_input
+from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written, own
 from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
-from ..projections.types import Interrupt, RunnableConfig, Send
+from ..projections.lending import copied, lent, lent_input
+from ..projections.types import START, Interrupt, RunnableConfig, Send
 from .config import current_scope
 from .errors import GraphInterrupt, UnknownKeyWarning
 from .spec import NodeSpec, Write
@@ -216,13 +217,18 @@ class TaskScope:
         return None
 
 
-def task_input(task: Task, cells: Cells) -> Any:
-    """Return what a task's node is called with: its channels' values, or what was sent to it."""
+def task_input(task: Task, cells: Cells, values: Values) -> Any:
+    """Return what a task's node is called with: its channels' values, or what was sent to it; for it to change."""
     planned, node = task.planned, task.node
+    if planned.name == START:
+        # It passes the input on, whose values are taken from the log again.
+        values = PLAIN
     if planned.path[0] == "__pregel_push":
         packet = cast("Send", cells["__pregel_tasks"].value[planned.path[1]])
-        return own_input(packet.arg)
-    return node.read({key: cell.get() for key in node.reads if (cell := cells.get(key)) is not None and cell.readable})
+        return lent_input(packet.arg, values)
+    return node.read(
+        {key: lent(cell, values) for key in node.reads if (cell := cells.get(key)) is not None and cell.readable}
+    )
 
 
 def refuse_opaque(task: Task) -> None:
@@ -254,7 +260,7 @@ def execute(
     scope = TaskScope(task, checkpoint)
     token = current_scope.set(scope)
     node = task.node
-    checks = StrictChecks(node, cells, strict) if strict is not None else None
+    checks = StrictChecks(task, cells, strict) if strict is not None else None
     try:
         result = node.call(task.input, scope)
         unknown = node.unknown_keys(result)
@@ -290,18 +296,22 @@ def fresh_values(
     channels: Mapping[str, Channel],
     values: Values,
 ) -> dict[str, Any]:
-    """Return the values of `keys` with a node's own writes applied: what its routers see."""
-    own: dict[str, list[Written]] = {}
+    """Return the values of `keys` with a node's own writes applied: what its routers see, and may change.
+
+    The writes themselves are yet to be encoded, so reducers and routers get copies of them.
+    """
+    written: dict[str, list[Written]] = {}
     for channel, value in writes:
         if channel in keys:
-            own.setdefault(channel, []).append(Written(value, ((channel, len(own)),), _same, value))
+            value = copied(value, values) if channels[channel].tracked else value
+            written.setdefault(channel, []).append(Written(value, ((channel, len(written)),), _same, value))
     fresh: dict[str, Any] = {}
     for key in keys:
         cell = cells.get(key)
-        if key in own:
-            cell = _fresh_cell(channels[key], cell, own[key], values)
+        if key in written:
+            cell = _fresh_cell(channels[key], cell, written[key], values)
         if cell is not None and cell.readable:
-            fresh[key] = cell.get()
+            fresh[key] = lent(cell, values) if channels[key].tracked else cell.get()
     return fresh
 
 

@@ -158,7 +158,7 @@ class LazyCell(Cell):
 class Backing:
     """A list that only its end may grow, and the lock under which it does. `load` makes it when first looked at."""
 
-    __slots__ = ("_load", "items", "lock", "running")
+    __slots__ = ("_load", "items", "lock", "running", "shapes")
     items: list[Any]
     running: Any
     """What has been hashed of the list, for its digest; `None` when nothing was."""
@@ -167,6 +167,8 @@ class Backing:
         self._load = load
         self.lock = threading.Lock()
         self.running = None
+        self.shapes: tuple[int, bool] = (0, False)
+        """What is known of elements from the start: how many, and whether lending them takes shallow copies."""
         if items is not None:
             self.items = items
 

@@ -326,14 +326,15 @@ class EventLogSaver:
         if not is_foreign(state):
             return CheckpointTuple(
                 where,
-                checkpoint_of(state),
+                checkpoint_of(state, values),
                 metadata_in_shape(state, values),
                 parent,
                 pending_writes(state, place.writes, values),
             )
         writes = self._late.of(self.log, thread, place)
         metadata: CheckpointMetadata = {} if state.metadata is None else values.decode(state.metadata)
-        return CheckpointTuple(where, checkpoint_from(state), metadata, parent, pending_writes(state, writes, values))
+        checkpoint = checkpoint_from(state, values)
+        return CheckpointTuple(where, checkpoint, metadata, parent, pending_writes(state, writes, values))
 
 
 class InMemorySaver(EventLogSaver):

@@ -12,6 +12,7 @@ from ..eventlog.clock import id_text
 from ..eventlog.events import ChannelWritten
 from .cells import Values
 from .fold import BarrierCell, Cells
+from .lending import lent
 from .snapshot import created_at, metadata_of
 from .state import CheckpointState
 from .thread import OpenWrites
@@ -69,23 +70,25 @@ def address(thread_id: str, namespace: str, checkpoint: bytes) -> dict[str, Any]
     }
 
 
-def checkpoint_of(state: CheckpointState) -> Checkpoint:
+def checkpoint_of(state: CheckpointState, values: Values) -> Checkpoint:
     """Return the checkpoint of a thread that our runtime wrote."""
     versions: ChannelVersions = dict(state.versions)
     return {
         "v": FORMAT,
         "id": id_text(state.id),
         "ts": created_at(state.time_us),
-        "channel_values": channel_values(state.cells),
+        "channel_values": channel_values(state.cells, values),
         "channel_versions": versions,
         "versions_seen": {"__input__": {}, **_versions_seen(state)},
         "updated_channels": None if state.updated is None else list(state.updated),
     }
 
 
-def channel_values(cells: Cells) -> dict[str, Any]:
+def channel_values(cells: Cells, values: Values) -> dict[str, Any]:
     """Return what all channels hold, the runtime's own too; a barrier's value is the set of names it has seen."""
-    return {name: set(cell.value) if isinstance(cell, BarrierCell) else cell.get() for name, cell in cells.items()}
+    return {
+        name: set(cell.value) if isinstance(cell, BarrierCell) else lent(cell, values) for name, cell in cells.items()
+    }
 
 
 def metadata_in_shape(state: CheckpointState, values: Values) -> CheckpointMetadata:

@@ -16,6 +16,7 @@ from .cells import Values
 from .checkpoints import Checkpoint
 from .digests import channel_key, digest_after
 from .fold import Cells, fold_step
+from .lending import lent
 from .splices import describe_change
 from .state import CheckpointState
 from .types import FOREIGN
@@ -67,14 +68,14 @@ def commit_of(
     )
 
 
-def checkpoint_from(state: CheckpointState) -> Checkpoint:
+def checkpoint_from(state: CheckpointState, values: Values) -> Checkpoint:
     """Return a foreign checkpoint as it was put."""
     cells = state.cells
     whole: dict[str, Any] = {
-        **cells[REST].get(),
+        **lent(cells[REST], values),
         "id": id_text(state.id),
-        "channel_values": {name: cell.get() for name, cell in cells.items() if not name.startswith(FOREIGN)},
-        "channel_versions": cells[VERSIONS].get(),
+        "channel_values": {name: lent(cell, values) for name, cell in cells.items() if not name.startswith(FOREIGN)},
+        "channel_versions": lent(cells[VERSIONS], values),
         "versions_seen": {node: dict(seen) for node, seen in cells[SEEN].get().items()},
     }
     return cast("Checkpoint", whole)

@@ -16,6 +16,7 @@ from ..eventlog.events import ChannelWritten, PlannedTask
 from ..eventlog.record import NO_ID
 from .cells import Values
 from .fold import Cells, fold_step
+from .lending import lent
 from .state import CheckpointState, gather
 from .thread import OpenWrites, Thread
 from .types import (
@@ -135,15 +136,15 @@ def created_at(time_us: int) -> str:
     return (_EPOCH + timedelta(microseconds=time_us)).isoformat()
 
 
-def values_of(cells: Cells, keys: tuple[str, ...] | str | None) -> Any:
-    """Return the state's values: of `keys` in their order, or of every state channel that holds one."""
+def values_of(cells: Cells, keys: tuple[str, ...] | str | None, stored: Values) -> Any:
+    """Return the state's values for a caller who may change them: of `keys` in order, or of every state channel."""
     if isinstance(keys, str):
         cell = cells.get(keys)
-        return cell.get() if cell is not None and cell.readable else None
+        return lent(cell, stored) if cell is not None and cell.readable else None
     if keys is None:
-        values = {name: cell.get() for name, cell in cells.items() if cell.readable and not is_control(name)}
+        values = {name: lent(cell, stored) for name, cell in cells.items() if cell.readable and not is_control(name)}
         return values.get(ROOT, values)
-    return {key: cell.get() for key in keys if (cell := cells.get(key)) is not None and cell.readable}
+    return {key: lent(cell, stored) for key in keys if (cell := cells.get(key)) is not None and cell.readable}
 
 
 class Lens:
@@ -205,7 +206,7 @@ class Lens:
         if state.parent is not None:
             parent = config_of(self.thread_id, state.namespace, state.parent, state.parents)
         return StateSnapshot.lazy(
-            lambda: values_of(cells, self._keys),
+            lambda: values_of(cells, self._keys, self.values),
             next=waiting,
             config=config_of(self.thread_id, state.namespace, state.id, state.parents),
             metadata=metadata_of(state, self.values),

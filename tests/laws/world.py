@@ -190,8 +190,7 @@ def _node(plan: NodePlan, world: World) -> Callable[[Any], Any]:
         if answers:
             update["any"] = answers
         for value in state.values():
-            if isinstance(value, list):
-                value.append("a mark that a node made on its own copy")
+            _mark(value)
         if plan.form == "dict":
             return update
         goto = [*plan.goto, *(Send(name, {"total": amount}) for name, amount in plan.sends)]
@@ -202,9 +201,22 @@ def _node(plan: NodePlan, world: World) -> Callable[[Any], Any]:
     return node
 
 
+def _mark(value: Any) -> None:
+    """Change a node's own copy of a value, down to the containers within."""
+    if isinstance(value, list | dict):
+        for part in value if isinstance(value, list) else value.values():
+            _mark(part)
+    if isinstance(value, list):
+        value.append("a mark that a node made on its own copy")
+    elif isinstance(value, dict):
+        value["mark"] = "a mark that a node made on its own copy"
+
+
 def _router(plan: RouterPlan) -> Callable[[Any], Any]:
     def router(state: Any) -> Any:
         weight = len(state.get("items") or ()) + len(state.get("gathered") or ()) + (state.get("total") or 0)
+        for value in state.values():
+            _mark(value)
         if weight % 3 == 1 and plan.sends:
             return [Send(name, {"total": amount}) for name, amount in plan.sends]
         targets = (*plan.targets, END)
