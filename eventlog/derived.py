@@ -38,6 +38,7 @@ _MODULUS = 1 << 8 * _CHECK
 _LOCK_FILE = "writer.lock"
 _ENOUGH = 1000
 """Complaints that are listed; all of them go when the views are made anew."""
+_REMEDY = "delete the folder views/ and all of it is computed again"
 T = TypeVar("T")
 
 Rows = Mapping[str, Mapping[bytes, bytes]]
@@ -273,7 +274,7 @@ def _walk(transaction: Transaction, tables: Mapping[str, Table], complaints: lis
         return
     complaints += [
         f"the view {table!r} has {found[table].rows} rows of {expected[table].rows} that were written, or others; "
-        "it is computed again"
+        f"{_REMEDY}"
         for table in _TALLIED
         if found[table] != expected[table]
     ]
@@ -284,7 +285,7 @@ def _walk_table(table: str, rows: Iterator[tuple[bytes, bytes]], complaints: lis
     tally, after = Tally(), b""
     for key, stored in rows:
         if key <= after:
-            complaints.append(f"the view {table!r} is not in order after key {after.hex()}")
+            complaints.append(f"the view {table!r} is not in order after key {after.hex()}; {_REMEDY}")
             break
         after = key
         tally = tally.plus(stored)
@@ -314,7 +315,7 @@ def _tallies(transaction: Transaction, stamps: Table) -> dict[str, Tally]:
     if row is None:
         return dict.fromkeys(_TALLIED, Tally())
     if len(row) != _STAMP.size + _TALLY.size:
-        raise ViewDamaged("the views are of another version; they are computed again")
+        raise ViewDamaged(f"the views are of another version; {_REMEDY}")
     numbers = _TALLY.unpack_from(row, _STAMP.size)
     return {table: Tally(*numbers[2 * place : 2 * place + 2]) for place, table in enumerate(_TALLIED)}
 
@@ -326,9 +327,7 @@ def _tally_of_changes(
     for key, stored in sealed:
         before = transaction.get(key, db=handle)
         if before is not None and not tally.rows:
-            raise ViewDamaged(
-                f"the views have a row that was never written, under {key.hex()}; they are computed again"
-            )
+            raise ViewDamaged(f"the views have a row that was never written, under {key.hex()}; {_REMEDY}")
         if before is not None:
             tally = tally.minus(before)
         tally = tally.plus(stored)
@@ -342,9 +341,7 @@ def _seal(table: str, key: bytes, value: bytes) -> bytes:
 def _unseal(table: str, key: bytes, stored: bytes) -> bytes:
     value = stored[:-_CHECK]
     if len(stored) < _CHECK or _checksum(table, key, value) != stored[-_CHECK:]:
-        raise ViewDamaged(
-            f"the view {table!r} has a row that is not as it was written, under {key.hex()}; it is computed again"
-        )
+        raise ViewDamaged(f"the view {table!r} has a row that is not as it was written, under {key.hex()}; {_REMEDY}")
     return value
 
 

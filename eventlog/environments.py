@@ -13,6 +13,7 @@ work is run again.
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import struct
 import threading
@@ -262,9 +263,9 @@ class Environment:
                     create=not self.read_only,
                     lib_version=0,
                 )
-            except lmdb.MemoryError:
+            except lmdb.MemoryError as error:
                 if self._map_size <= SMALLEST_MAP:
-                    raise
+                    raise self._refused(error) from error
                 self._map_size //= 2
             except lmdb.Error as error:
                 raise translated(error, self.path) from error
@@ -273,6 +274,15 @@ class Environment:
                 env.reader_check()
                 self._map_size = env.info()["map_size"]
                 return env
+
+    def _refused(self, error: lmdb.Error) -> LithographError:
+        """Return what to raise when the system refuses even the smallest map."""
+        try:
+            mmap.mmap(-1, SMALLEST_MAP).close()
+        except (OSError, ValueError):
+            return translated(error, self.path)
+        # It would give that much: it is the file that asks for more, with a number of pages that it never had.
+        return CorruptionError(f"{self._data_file} says that it has more pages than there can be; restore a backup")
 
     def _open_to_write(self, tables: Collection[str]) -> None:
         """Open the file anew; when it cannot be written, those who read it go on reading."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import hashlib
 import os
 import random
@@ -74,6 +75,14 @@ def flip_file_of(folder: Path, dice: random.Random) -> str:
     return f"{folder.name} byte {at}"
 
 
+def ask_for_too_much(folder: Path) -> None:
+    """Change the number of the last page, in both meta pages of a folder's data file, to one beyond all memory."""
+    with (folder / "data.mdb").open("r+b") as file:
+        for page in range(2):
+            file.seek(page * 4096 + 136 + 5)
+            file.write(b"\x7f")
+
+
 def copy(path: Path, to: Path) -> Path:
     """Return a fresh copy of a log's data files, without its locks."""
     shutil.rmtree(to, ignore_errors=True)
@@ -117,6 +126,7 @@ def in_child(work: Callable[[], str]) -> str:
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
+        faulthandler.disable()  # its death is expected, and needs no trace
         signal.alarm(_PATIENCE_SECONDS)
         try:
             answer = work()

@@ -27,6 +27,7 @@ from lithograph.eventlog.errors import (
 )
 
 from .conftest import put_into
+from .flips import ask_for_too_much, findings
 
 BIG_APPENDER = """
 import sys
@@ -217,6 +218,17 @@ def test_cut_file_is_found_at_open(tmp_path: Path, part: str) -> None:
     if part == "log":
         with pytest.raises(CorruptionError):
             EventLog(tmp_path / "log")
+
+
+@pytest.mark.parametrize("part", ["log", "keys"])
+def test_file_that_asks_for_an_impossible_map_is_damaged(tmp_path: Path, part: str) -> None:
+    """A last page beyond all memory, as a flipped byte can make it, is `CorruptionError` at open and a finding."""
+    with EventLog(tmp_path / "log") as log:
+        put_into(log)("a", 0, b"1")
+    ask_for_too_much(tmp_path / "log" / part)
+    assert findings(tmp_path / "log")
+    with pytest.raises(CorruptionError, match="pages"):
+        EventLog(tmp_path / "log")
 
 
 def test_file_cut_under_an_open_log_is_found_at_the_next_page(tmp_path: Path) -> None:

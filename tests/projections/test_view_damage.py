@@ -19,7 +19,7 @@ from lithograph.projections.reader import threads_of
 from lithograph.projections.view_writer import rebuild_views, view_writer_of
 from lithograph.store import EventLogStore
 
-from tests.eventlog.flips import audited, dumped, flip_file_of, flip_row_of, in_child
+from tests.eventlog.flips import ask_for_too_much, audited, dumped, flip_file_of, flip_row_of, in_child
 
 from .lives import config_of, everything, graph_over, live_a_little, plain, rows_of, talk, without_views
 
@@ -184,6 +184,20 @@ def test_views_of_an_older_version_are_not_damaged(lived: Path, tmp_path: Path) 
         assert view_writer_of(log).catch_up(all=True)
         assert threads_of(log).views.rows(log) is not None
     assert rows_of(path) == rows_of(lived)
+
+
+def test_a_file_of_views_that_asks_for_too_much_is_replaced(
+    lived: Path, configs: list[Config], expected: list[Any], tmp_path: Path
+) -> None:
+    """A file that no system can map is found, costs readers nothing but time, and is made anew."""
+    damaged = copied(lived, tmp_path / "copy")
+    ask_for_too_much(damaged / "views")
+    assert inspect_rows(damaged)
+    with EventLog(damaged) as log:
+        assert answers(log, configs) == expected
+        assert view_writer_of(log).catch_up(all=True)
+        assert log.verify().ok
+    assert rows_of(damaged) == rows_of(lived)
 
 
 def flip_rows(lived: Path, configs: list[Config], expected: list[Any], at: Path, count: int) -> Counter[str]:
