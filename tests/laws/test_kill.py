@@ -56,7 +56,7 @@ def _check(folder: Path, durability: str, acknowledged: list[int]) -> None:
             _check_thread(log, folder, durability, thread)
         half_way = f"t{max(acknowledged) + 1}"
         if log.head(log.stream_id(StreamName("thread", half_way))).version:
-            _go_on(compiled, log, folder, half_way)
+            _go_on(compiled, log, folder, durability, half_way)
 
 
 def _check_thread(log: EventLog, folder: Path, durability: str, thread: str) -> None:
@@ -68,13 +68,18 @@ def _check_thread(log: EventLog, folder: Path, durability: str, thread: str) -> 
         assert witnessed <= committed, "a superstep ran before the one before it was on disk"
 
 
-def _go_on(compiled: Any, log: EventLog, folder: Path, thread: str) -> None:
+def _go_on(compiled: Any, log: EventLog, folder: Path, durability: str, thread: str) -> None:
     """Go on with a half-way thread: it ends as if nothing had happened, and finished tasks do not run again."""
     number = int(thread[1:])
     records = log.read_stream(log.stream_id(StreamName("thread", thread)), 0, 10_000)
     kept = {id_text(r.event.task) for r in records if isinstance(r.event, ChannelWritten)}
     before = Counter(effect[2] for effect in _effects(folder))
-    if compiled.get_state(_config(thread)).tasks:
+    state = compiled.get_state(_config(thread))
+    if durability == "exit" and not state.values:
+        # The kill took the run, and left the thread where it stood: before it began.
+        assert (state.next, state.tasks) == ((), ())
+        compiled.invoke({"n": number}, _config(thread))
+    elif state.tasks:
         compiled.invoke(None, _config(thread))
     after = Counter(effect[2] for effect in _effects(folder))
     assert [task for task in kept if after[task] != before[task]] == []
