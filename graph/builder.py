@@ -261,7 +261,8 @@ class StateGraph(Generic[StateT]):
 
         `checkpointer` is an `EventLog` or a saver; `interrupt_before` and `interrupt_after` name nodes to
         pause at (`"*"`: all); `strict` makes errors of what would otherwise pass: a node that edits its input in
-        place (`MutatedInputError`), a key that no channel has (`InvalidUpdateError`); `aliases` maps old node names, which pending work of older graphs may still use, to today's.
+        place (`MutatedInputError`), a key that no channel has (`InvalidUpdateError`); `aliases` maps old node
+        names, which pending work of older graphs may still use, to today's.
         """
         from .compiled import CompiledStateGraph  # the runtime is heavier than the builder and imports it
 
