@@ -22,6 +22,7 @@ from .lineage import Ancestor, lineage
 from .queries import history, snapshot
 from .threads import ThreadInfo, threads
 from .types import PregelTask, StateSnapshot
+from .view_writer import rebuild_views
 
 __all__ = [
     "EventLogSaver",
@@ -40,6 +41,7 @@ __all__ = [
     "lineage",
     "Ancestor",
     "threads",
+    "rebuild_views",
     "ThreadInfo",
     "CheckpointNotFound",
     "CheckpointerRequired",
