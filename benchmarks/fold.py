@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lithograph.eventlog import EventLog, Stamped, StreamName, StreamWrite
+from lithograph.eventlog import EventLog, StreamName, StreamWrite
 from lithograph.eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, Event, PlannedTask, ResultOp
 from lithograph.eventlog.serde import BASE, Serializer
 
@@ -69,9 +69,9 @@ def write(log: EventLog, events: int, threads: int) -> None:
                 batch += step
                 version += len(step)
                 checkpoint, parent_version = new, version
-            stamped = [Stamped(event, 1_700_000_000_000_000, b"r" * 16, None, None) for event in batch]
+            drafts = [log.stamp(event, run=b"r" * 16, time_us=1_700_000_000_000_000) for event in batch]
             name = StreamName("thread", f"t{number}")
-            log.append([StreamWrite(name, heads[number][2], stamped)])
+            log.append([StreamWrite(name, heads[number][2], drafts)])
             heads[number] = (checkpoint, parent_version, version)
 
 

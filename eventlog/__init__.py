@@ -12,7 +12,7 @@ from .reading import Record
 from .record import NO_ID, Header, Position
 from .streams import StreamName
 from .verify import Finding, VerifyReport
-from .writing import Stamped, StreamWrite
+from .writing import StreamWrite
 
 __all__ = [
     "EventLog",
@@ -21,7 +21,6 @@ __all__ = [
     "Position",
     "StreamName",
     "StreamWrite",
-    "Stamped",
     "Appended",
     "Head",
     "LogHead",

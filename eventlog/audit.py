@@ -20,7 +20,7 @@ from .codec import decode_body
 from .engine import Head, Identity, LogHead, Rows
 from .engines import rows
 from .errors import LithographError
-from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, NO_HASH, SALT_SIZE, Header, derive_salt
+from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, NO_HASH, SALT_SIZE, Header, derive_salts
 from .streams import decode_name, stream_ids
 
 _PAGE = 512
@@ -204,7 +204,7 @@ class Audit:
             self._found(position, "the record's content does not match its digest")
             return
         key = self._key(header.scope)
-        if key is not None and derive_salt(key, header.append, header.index) != erasable[:SALT_SIZE]:
+        if key is not None and derive_salts(key, header.append, header.index, 1) != erasable[:SALT_SIZE]:
             self._found(position, f"the record's salt was not made with scope key {header.scope}")
         if header.format > FORMAT_VERSION:
             self._found(position, f"the record has format {header.format}, which this version does not know")

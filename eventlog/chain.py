@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from .engine import Append, Head, Limits, StreamAppend
 from .errors import LimitExceeded
-from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, SALT_SIZE
+from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, SALT_SIZE, derive_salts
 
 NO_HEAD = Head(0, 0, bytes(32), 0)
 """The head of a stream that does not exist."""
@@ -25,15 +25,19 @@ def finish(
     `head` is the stream's end so far; `index` is the first record's place in the append and `position` its
     place in the log.
     """
-    pack, scope, key, stream = HEADER.pack, write.scope, write.scope_key, write.stream
+    pack, scope, stream = HEADER.pack, write.scope, write.stream
     version, previous = head.version, head.hash
     records: list[bytes] = []
     hashes: list[bytes] = []
-    for kind, schema, time_us, run, body in write.drafts:
+    salts = derive_salts(write.scope_key, append_id, index, len(write.drafts)) if write.drafts else b""
+    # One hasher for all: making one costs as much as hashing a record.
+    hasher = blake3()
+    reset, update, digest = hasher.reset, hasher.update, hasher.digest
+    for at, (kind, schema, time_us, run, body) in enumerate(write.drafts):
         version += 1
-        salt = blake3(append_id + index.to_bytes(4, "big"), key=key).digest(SALT_SIZE)
-        erasable = salt + body
-        digest = blake3(erasable).digest()
+        erasable = salts[at * SALT_SIZE : (at + 1) * SALT_SIZE] + body
+        reset()
+        update(erasable)
         header = pack(
             previous,
             FORMAT_VERSION,
@@ -44,14 +48,15 @@ def finish(
             time_us,
             run,
             append_id,
-            index,
+            index + at,
             scope,
-            digest,
+            digest(),
         )
-        previous = blake3(header).digest()
+        reset()
+        update(header)
+        previous = digest()
         records.append(header + erasable)
         hashes.append(previous)
-        index += 1
     last = position + len(records) - 1 if records else head.position
     return records, hashes, Head(version, last, previous, scope if records else head.scope)
 

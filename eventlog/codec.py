@@ -16,6 +16,7 @@ from .errors import MalformedValue, NewerFormat
 from .events import EVENTS, SKIPPABLE, Body, Event
 
 _ENCODER = msgspec.msgpack.Encoder()
+_NO_NAME = _ENCODER.encode(None)
 
 
 class UnknownEvent(Event, frozen=True):
@@ -37,9 +38,15 @@ _RAW_DECODER = msgspec.msgpack.Decoder(_RawBody)
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError)
 
 
-def encode_body(event: Event, actor: str | None, reason: str | None, name: bytes | None) -> bytes:
+def encode_body(event: Event, actor: str | None, reason: str | None, name: bytes | None = None) -> bytes:
     """Return the encoded body: the event, who and why, and on a stream's first record its full name."""
     return _ENCODER.encode(Body(event, actor, reason, name))
+
+
+def with_name(body: bytes, name: bytes) -> bytes:
+    """Return an encoded body that has no name as `encode_body` gives it with one: the name is its last part."""
+    assert body.endswith(_NO_NAME), "a body without a name ends with none"
+    return body[: -len(_NO_NAME)] + _ENCODER.encode(name)
 
 
 def decode_body(kind: int, schema: int, data: bytes) -> Body[Event]:

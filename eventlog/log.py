@@ -17,7 +17,7 @@ from typing import Any
 from . import context
 from .blobs import BlobRef, blob_digest, blob_stream, chunk_count, join_blob, store_blob
 from .clock import CheckpointIds, Clock, SystemClock
-from .engine import ANY, Appended, Conflict, Engine, Head, LogHead
+from .engine import ANY, Appended, Conflict, Draft, Engine, Head, LogHead
 from .engines.memory import MemoryEngine
 from .errors import ActorRequired, ConflictError, CorruptionError, IntegrityError, LogError, ReadOnlyLog
 from .events import Event, Recorded
@@ -27,7 +27,7 @@ from .reading import Record, Told, checked, checked_stream, told_stream
 from .record import NO_ID
 from .streams import StreamName, decode_name, stream_ids
 from .verify import VerifyReport, verify
-from .writing import Stamped, StreamWrite, Writer
+from .writing import StreamWrite, Writer, draft
 
 _CACHED_NAMES = 16_384
 _FOLLOW_PAGE = 1000
@@ -144,10 +144,10 @@ class EventLog:
 
     # Writing
 
-    def stamp(self, event: Event, *, run: bytes = NO_ID, time_us: int | None = None) -> Stamped:
-        """Return the event with the clock's time and the acting actor and reason."""
+    def stamp(self, event: Event, *, run: bytes = NO_ID, time_us: int | None = None) -> Draft:
+        """Return the event, encoded, with the clock's time and the acting actor and reason."""
         actor, reason = context.current_actor()
-        return Stamped(event, self.clock.now_us() if time_us is None else time_us, run, actor, reason)
+        return draft(event, self.clock.now_us() if time_us is None else time_us, run, actor, reason)
 
     def append(
         self, writes: Sequence[StreamWrite], *, append_id: bytes | None = None, since: int | None = None

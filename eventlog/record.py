@@ -60,6 +60,9 @@ def record_hash(record: bytes) -> bytes:
     return blake3(record[:HEADER_SIZE]).digest()
 
 
-def derive_salt(scope_key: bytes, append_id: bytes, index: int) -> bytes:
-    """Return the salt of record `index` of an append: a retry gets the same bytes."""
-    return blake3(append_id + index.to_bytes(4, "big"), key=scope_key).digest(SALT_SIZE)
+def derive_salts(scope_key: bytes, append_id: bytes, index: int, count: int) -> bytes:
+    """Return the salts of `count` records of an append from record `index` on, one behind the other.
+
+    They are a stretch of one keyed BLAKE3 output stream, so that a retry gets the same bytes.
+    """
+    return blake3(append_id, key=scope_key).digest(count * SALT_SIZE, seek=index * SALT_SIZE)

@@ -1,6 +1,6 @@
-"""The way of an append: from stamped events to drafts, through group commit, to an answer or a conflict.
+"""The way of an append: from events to drafts, through group commit, to an answer or a conflict.
 
-What a caller's thread can do before the transaction it does here: ids, names, scope keys, encoding. An append
+What a caller's thread can do before the transaction it does here: encoding, ids, names, scope keys. An append
 whose outcome is unknown is tried again with the same append id, so it lies in the log once.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .clock import Clock
-from .codec import encode_body
+from .codec import encode_body, with_name
 from .engine import ANY, Append, Appended, Conflict, Draft, Engine, StreamAppend
 from .errors import ConflictError, LimitExceeded, OutcomeUnknown, StreamCollision
 from .events import Event
@@ -23,16 +23,13 @@ from .streams import StreamName, encode_name
 _TRIES = 5
 _PAUSE_SECONDS = 0.05
 _CACHED_STREAMS = 65_536
+_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+"""A named tuple's own constructor is Python code."""
 
 
-class Stamped(NamedTuple):
-    """An event with when, in which run, by whom and why."""
-
-    event: Event
-    time_us: int
-    run: bytes
-    actor: str | None
-    reason: str | None
+def draft(event: Event, time_us: int, run: bytes, actor: str | None, reason: str | None) -> Draft:
+    """Return an event, encoded, with when, in which run, by whom and why."""
+    return _new(Draft, (event.kind, event.schema, time_us, run, encode_body(event, actor, reason)))
 
 
 class StreamWrite(NamedTuple):
@@ -45,7 +42,7 @@ class StreamWrite(NamedTuple):
 
     name: StreamName
     expected: int
-    events: Sequence[Stamped]
+    events: Sequence[Draft]
     scope: int | None = None
 
 
@@ -103,14 +100,11 @@ class Writer:
         known = self._recognised(stream, name)
         if scope is None:
             scope = self.scopes.reserve(stream) if known is None else known.scope
-        # The stream's first record carries its name.
-        first = self._encoded(name) if known is None or expected == 0 else None
-        drafts: list[Draft] = []
-        for event, time_us, run, actor, reason in events:
-            body = encode_body(event, actor, reason, first)
-            drafts.append(Draft(event.kind, event.schema, time_us, run, body))
-            first = None
-        return StreamAppend(stream, expected, drafts, scope, self.scopes.key(scope))
+        if known is None or expected == 0:
+            # The stream's first record carries its name.
+            first = events[0]
+            events = [first._replace(body=with_name(first.body, self._encoded(name))), *events[1:]]
+        return StreamAppend(stream, expected, events, scope, self.scopes.key(scope))
 
     def _recognised(self, stream: bytes, name: StreamName) -> _Known | None:
         """Return what is known of an existing stream, after making sure that it is the one meant."""

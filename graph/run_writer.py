@@ -11,22 +11,17 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 from ..eventlog.context import current_actor
 from ..eventlog.errors import ConflictError
-from ..eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, Event, RunEnded
-from ..eventlog.log import EventLog, Stamped, StreamName, StreamWrite
+from ..eventlog.events import Event
+from ..eventlog.log import Draft, EventLog, StreamName, StreamWrite, draft
 
 MAX_QUEUED_STEPS = 64
 MAX_QUEUED_BYTES = 4 * 1024 * 1024
 _RECORDS_PER_APPEND = 256
 _BYTES_PER_APPEND = 2 * 1024 * 1024
-_EVENT_BYTES = 400
-_PART_BYTES = 16
-_RESULT_BYTES = 64
-_TASK_BYTES = 80
-"""What an event, a write, a result and a planned task take beside their values, about; only for bounding the queue."""
 
 
 class RunWriter:
@@ -56,7 +51,7 @@ class RunWriter:
         self.version = version
         """The thread's version after everything appended so far, queued or durable."""
         self._durable = version
-        self._queue: list[Stamped] = []
+        self._queue: list[Draft] = []
         self._bytes = 0
         self._steps = 0
         self._lock = threading.Lock()
@@ -71,13 +66,15 @@ class RunWriter:
         if self._failure is not None:
             raise self._failure
         first = self.version + 1
-        stamped = [Stamped(event, time_us, self._run, self._actor, self._reason) for event in events]
+        run, actor, reason = self._run, self._actor, self._reason
+        drafts = [draft(event, time_us, run, actor, reason) for event in events]
         with self._lock:
             if not self._queue:
                 self.queued_since = time.monotonic()
-            self._queue += stamped
-            self._bytes += sum(map(_weight, events))
-            self.version += len(stamped)
+            self._queue += drafts
+            for made in drafts:
+                self._bytes += len(made.body)
+            self.version += len(drafts)
         return first
 
     def step_done(self) -> None:
@@ -132,12 +129,12 @@ class RunWriter:
                 if not self._queue:
                     self._bytes = self._steps = 0
 
-    def _batch(self) -> list[Stamped]:
+    def _batch(self) -> list[Draft]:
         if self._whole or (len(self._queue) <= _RECORDS_PER_APPEND and self._bytes <= _BYTES_PER_APPEND):
             return list(self._queue)
         size = 0
-        for count, stamped in enumerate(self._queue):
-            size += _weight(stamped.event)
+        for count, queued in enumerate(self._queue):
+            size += len(queued.body)
             if count and (count == _RECORDS_PER_APPEND or size > _BYTES_PER_APPEND):
                 return self._queue[:count]
         return list(self._queue)
@@ -206,27 +203,3 @@ class Flusher:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=Flusher.forget_parent)
-
-
-def _weight(event: Event) -> int:
-    """Return about how many bytes an event takes, without encoding it."""
-    if isinstance(event, ChannelWritten):
-        return _EVENT_BYTES + sum(_PART_BYTES + _length(data) for _channel, data in event.writes)
-    if isinstance(event, CheckpointCommitted):
-        planned = _TASK_BYTES * len(event.tasks) + _PART_BYTES * len(event.applied)
-        return _EVENT_BYTES + planned + _results_weight(event.results)
-    if isinstance(event, RunEnded):
-        return _EVENT_BYTES + sum(_results_weight(step.results) for step in event.open)
-    return _EVENT_BYTES
-
-
-def _results_weight(results: Sequence[ChannelResult]) -> int:
-    return sum(_RESULT_BYTES + _length(result.data) for result in results)
-
-
-def _length(data: Any) -> int:
-    if isinstance(data, bytes):
-        return len(data)
-    # A splice's or entries' data is a list with the encoded parts in it.
-    parts = cast("list[Any]", data) if isinstance(data, list) else ()
-    return sum(len(part) for part in parts if isinstance(part, bytes))

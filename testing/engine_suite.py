@@ -23,7 +23,7 @@ from ..eventlog import merkle
 from ..eventlog.audit import Audit, Finding
 from ..eventlog.engine import ANY, Append, Appended, Conflict, Engine, Page, Rows
 from ..eventlog.errors import LimitExceeded, LogClosed
-from ..eventlog.record import NO_HASH, derive_salt, record_hash
+from ..eventlog.record import NO_HASH, derive_salts, record_hash
 from ..eventlog.streams import StreamName
 from .engine_bench import Bench
 
@@ -192,7 +192,7 @@ class EngineConformance:
         bench.append(bench.part("c", 0, b"1"), append_id=b"j" * 16)
         salts = [record[144:160] for _, record in bench.everything()]
         ids = [(b"i" * 16, 0), (b"i" * 16, 1), (b"j" * 16, 0)]
-        assert salts == [derive_salt(bench.scope_key, append_id, index) for append_id, index in ids]
+        assert salts == [derive_salts(bench.scope_key, append_id, index, 1) for append_id, index in ids]
         assert len(set(salts)) == 3
 
     def test_limits_are_known_before_anything_is_written(self, bench: Bench) -> None:
