@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..eventlog.events import ChannelResult, CheckpointCommitted, ResultOp
 from ..projections.cells import Cell, LazyCell, ListCell, Values
 from ..projections.digests import digest_after
+from ..projections.fitting import fitted
 from ..projections.fold import BarrierCell, Cells, WaitingCell, fold_step
 from ..projections.splices import describe_change
 from ..projections.state import CheckpointState, state_after
@@ -50,7 +51,7 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
         state.graph,
         state.tasks,
         (),
-        tuple(results),
+        tuple(fitted(results, loop.values)),
         version,
         consumed,
         seen,

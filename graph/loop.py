@@ -25,6 +25,7 @@ from ..eventlog.record import NO_ID
 from ..eventlog.serde import describe_error
 from ..projections.cells import Values, Written
 from ..projections.digests import digest_after
+from ..projections.fitting import fitted
 from ..projections.fold import Cells, fold_step
 from ..projections.snapshot import values_of
 from ..projections.state import CheckpointState, Inputs, seen_after, state_after, versions_after
@@ -370,7 +371,7 @@ class Loop:
             self.graph,
             tasks,
             applied,
-            tuple(results),
+            tuple(fitted(results, self.values)),
             version,
             closed.consumed,
             seen,
@@ -483,8 +484,8 @@ class Loop:
         finally:
             self.cells = cells
         changes = [*self.ahead, *(closed.results if closed is not None else ())]
-        results = tuple(ChannelResult(*change, b"") for change in changes)
-        return (OpenStep(state.namespace, state.id, self._record.applied(finished), results),)
+        results = fitted([ChannelResult(*change, b"") for change in changes], self.values)
+        return (OpenStep(state.namespace, state.id, self._record.applied(finished), tuple(results)),)
 
     def _cells_ahead(self) -> Cells:
         assert self.state is not None

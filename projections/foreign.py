@@ -15,6 +15,7 @@ from ..eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted
 from .cells import Values
 from .checkpoints import Checkpoint
 from .digests import channel_key, digest_after
+from .fitting import fitted
 from .fold import Cells, fold_step
 from .lending import lent
 from .splices import describe_change
@@ -60,7 +61,7 @@ def commit_of(
         b"",
         (),
         (),
-        tuple(results),
+        tuple(fitted(results, values)),
         0,
         (),
         (),
@@ -85,7 +86,8 @@ def writes_event(
     writes: Sequence[tuple[str, Any]], checkpoint: str, *, namespace: str, task: str, path: str, values: Values
 ) -> ChannelWritten:
     """Return the event of what a foreign task wrote."""
-    stored = tuple((channel, values.encode(value)) for channel, value in writes)
+    data = values.fit([values.encode(value) for _channel, value in writes])
+    stored = tuple((channel, part) for (channel, _value), part in zip(writes, data, strict=True))
     return ChannelWritten(any_id(checkpoint), namespace, any_id(task), "", (path,) if path else (), stored)
 
 
