@@ -190,6 +190,9 @@ class _Numbering:
 
     def _settle_run(self, run: list[Any]) -> list[Any]:
         alone = all(sum(item["mode"] == mode for item in run) <= 1 for mode in ("updates", "tasks", "debug"))
+        if run and all(item["mode"] == "custom" for item in run):
+            # Nothing says which task wrote what: parallel ones write as their threads are scheduled.
+            alone = False
         return run if alone else sorted(run, key=self._peek)
 
     def _peek(self, value: Any) -> str:
