@@ -69,15 +69,17 @@ def combine(cell: Cell | None, writes: Iterable[Written], reducer: Callable[[Any
     """Return the cell after reducing the writes in order; an `Overwrite` replaces, and ends the step's reducing."""
     replaced = False
     for written in writes:
-        replaces, value = overwrite_of(written.value)
+        value = written.value
+        if type(value) is list and reducer is operator.add and isinstance(cell, ListCell) and not replaced:
+            cell = cell.extended(cast("list[Any]", value))
+            continue
+        replaces, value = overwrite_of(value)
         if replaces:
             cell, replaced = cell_of(own(value)), True
         elif replaced:
             continue
         elif cell is None:
             cell = cell_of(own(value))
-        elif reducer is operator.add and type(value) is list and isinstance(cell, ListCell):
-            cell = cell.extended(cast("list[Any]", value))
         else:
             cell = cell_of(reducer(cell.value, value))
     return cell

@@ -147,8 +147,7 @@ def feed_page(thread: Thread, page: list[Told], values: Values, past: StreamPast
     """Give a thread what its stream's next records tell."""
     if page and page[0][1] != thread.version + 1:
         raise LogGap(f"stream {thread.stream.hex()} has version {page[0][1]} after {thread.version}: run `verify`")
-    for event, version, time_us, run in page:
-        thread.feed(event, version, time_us, run, values, past)
+    thread.feed_all(page, values, past)
 
 
 class StreamPast:

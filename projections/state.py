@@ -88,6 +88,7 @@ class CheckpointState:
 
 
 _NOTHING: Inputs = {}
+_INITIAL = ResultOp.INITIAL
 
 
 def apply_commit(
@@ -145,7 +146,7 @@ def versions_after(
     """Return the channel versions after a step that gave `version` to what it changed."""
     versions = base.versions.copy() if base else {}
     for channel, op, _data, _digest in results:
-        if op != ResultOp.INITIAL:
+        if op != _INITIAL:
             versions[channel] = version
     for channel in consumed:
         versions[channel] = version
@@ -175,16 +176,17 @@ def gather(
     inputs: Inputs = _NOTHING
     decode = values.decode
     for event in applied:
-        is_input = event.checkpoint == NO_ID and event.node == INPUT
+        checkpoint, path, written_now = event.checkpoint, event.path, event.writes
+        is_input = checkpoint == NO_ID and event.node == INPUT
         if is_input:
-            inputs = dict(event.writes)
-        for ordinal, (channel, data) in enumerate(event.writes):
+            inputs = dict(written_now)
+        for ordinal, (channel, data) in enumerate(written_now):
             if is_input:
                 channel = START
             elif data is None:
                 assert base is not None, "only START's writes refer to an input, and it has a checkpoint"
                 data = base.inputs[channel]
-            written = Written(data, (event.checkpoint, event.path, channel, ordinal), decode)
+            written = Written(data, (checkpoint, path, channel, ordinal), decode)
             if channel in writes:
                 writes[channel].append(written)
             else:

@@ -2,11 +2,12 @@
 
 Holds the head checkpoint of each namespace, the writes of steps that are still open, and a ladder: checkpoint states
 kept every so many commits, from which older ones are folded in a few steps. The live loop feeds it the events it
-appends; readers feed it the log's. Both call `feed`, so what a run holds is what a fresh process reads.
+appends; readers feed it the log's. Both come to `feed_all`, so what a run holds is what a fresh process reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from ..eventlog.events import (
@@ -19,6 +20,7 @@ from ..eventlog.events import (
     StepRefused,
     ThreadForked,
 )
+from ..eventlog.reading import Told
 from ..eventlog.record import NO_ID
 from .cells import Values
 from .state import CheckpointState, apply_commit
@@ -29,6 +31,9 @@ _MOST_RUNGS = 512
 
 OpenWrites = dict[int, ChannelWritten]
 """Writes to a checkpoint's step by stream version, in the order they were appended."""
+
+
+_NO_WRITES: OpenWrites = {}
 
 
 class Past(Protocol):
@@ -112,17 +117,28 @@ class Thread:
         state: CheckpointState | None = None,
     ) -> None:
         """Take the stream's next event. `state` is the commit's, when a live run has folded it already."""
-        self.version = version
-        if isinstance(event, ChannelWritten):
-            writes = self.open.get(event.checkpoint)
-            if writes is None:
-                self.open[event.checkpoint] = {version: event}
+        self.feed_all(((event, version, time_us, run),), values, past, state)
+
+    def feed_all(self, told: Iterable[Told], values: Values, past: Past, state: CheckpointState | None = None) -> None:
+        """Take the stream's next events, in order."""
+        for event, version, time_us, run in told:
+            self.version = version
+            if isinstance(event, ChannelWritten):
+                writes = self.open.get(event.checkpoint)
+                if writes is None:
+                    self.open[event.checkpoint] = {version: event}
+                else:
+                    writes[version] = event
+                if self.paused:
+                    self.paused.pop(event.checkpoint, None)
+            elif isinstance(event, CheckpointCommitted):
+                self._close(state or self._apply(event, values, past, version, time_us, run))
             else:
-                writes[version] = event
-            self.paused.pop(event.checkpoint, None)
-        elif isinstance(event, CheckpointCommitted):
-            self._close(state or self._apply(event, values, past, version, time_us, run))
-        elif isinstance(event, RunStarted):
+                self._take(event, version, run, past)
+
+    def _take(self, event: Event, version: int, run: bytes, past: Past) -> None:
+        """Take an event that says something of the thread as a whole; one that says nothing of it is passed over."""
+        if isinstance(event, RunStarted):
             self.running, self.running_since = run, version
         elif isinstance(event, RunEnded):
             self.running = None
@@ -146,8 +162,16 @@ class Thread:
             base = None
         elif base is None or base.version != event.parent_version:
             base = past.state_at(event.parent_version)
-        applied = [self._written(event.parent, v) or past.written_at(v) for v in event.applied]
+        applied = self._applied(event, past)
         return apply_commit(base, event, applied, values, version=version, time_us=time_us, run=run)
+
+    def _applied(self, event: CheckpointCommitted, past: Past) -> list[ChannelWritten]:
+        """Return the writes that a commit applied; nearly always all of them are its parent's open ones."""
+        writes = self.open.get(event.parent or NO_ID, _NO_WRITES)
+        try:
+            return [writes[version] for version in event.applied]
+        except KeyError:
+            return [self._written(event.parent, version) or past.written_at(version) for version in event.applied]
 
     def _written(self, parent: bytes | None, version: int) -> ChannelWritten | None:
         for checkpoint in (parent, NO_ID):
@@ -159,13 +183,14 @@ class Thread:
     def _close(self, state: CheckpointState) -> None:
         if state.skips and state.parent is not None:
             forget_run(self.open.get(state.parent, {}), self.running_since)
-        self.heads[state.namespace] = state
-        if state.parent is not None:
-            self.open.pop(state.parent, None)
-            self.refused.pop(state.parent, None)
-            self.paused.pop(state.parent, None)
+        namespace, parent = state.namespace, state.parent
+        self.heads[namespace] = state
+        if parent is not None:
+            self.open.pop(parent, None)
+            self.refused.pop(parent, None)
+            self.paused.pop(parent, None)
         self.open.pop(NO_ID, None)
-        if state.namespace == "":
+        if namespace == "":
             self.commits += 1
             if self.commits % RUNG_COMMITS == 0:
                 # A new one: copies share it, and a run that loses its thread must leave nothing on theirs.
