@@ -100,10 +100,12 @@ class DerivedRows:
         def work(transaction: Transaction, handle: Table) -> list[tuple[bytes, bytes]]:
             cursor = transaction.cursor(db=handle)
             found: list[tuple[bytes, bytes]] = []
+            last = b""
             if cursor.set_range(low):
                 for key, stored in cursor.iternext():
                     if key > high:
                         break
+                    last = _after(table, last, key)
                     found.append((key, stored))
             return found
 
@@ -119,10 +121,12 @@ class DerivedRows:
         def work(transaction: Transaction, handle: Table) -> list[bytes]:
             cursor = transaction.cursor(db=handle)
             found: list[bytes] = []
+            last = b""
             if cursor.set_range(low):
                 for key in cursor.iternext(values=False):
                     if key > high:
                         break
+                    last = _after(table, last, key)
                     found.append(key)
             return found
 
@@ -281,13 +285,10 @@ def _walk(transaction: Transaction, tables: Mapping[str, Table], complaints: lis
 
 
 def _walk_table(table: str, rows: Iterator[tuple[bytes, bytes]], complaints: list[str]) -> Tally:
-    """Look at every row of a table, as long as they come in order, and return their tally."""
-    tally, after = Tally(), b""
+    """Look at every row of a table and return their tally; raises `ViewDamaged` when they are not in order."""
+    tally, last = Tally(), b""
     for key, stored in rows:
-        if key <= after:
-            complaints.append(f"the view {table!r} is not in order after key {after.hex()}; {_REMEDY}")
-            break
-        after = key
+        last = _after(table, last, key)
         tally = tally.plus(stored)
         try:
             _unseal(table, key, stored)
@@ -296,6 +297,13 @@ def _walk_table(table: str, rows: Iterator[tuple[bytes, bytes]], complaints: lis
             if len(complaints) >= _ENOUGH:
                 break
     return tally
+
+
+def _after(table: str, last: bytes, key: bytes) -> bytes:
+    """Return a key that comes after the one before; raises `ViewDamaged`: pages that name each other have no end."""
+    if key <= last:
+        raise ViewDamaged(f"the view {table!r} is not in order after key {last.hex()}; {_REMEDY}")
+    return key
 
 
 def _stamp(transaction: Transaction, handle: Table) -> Stamp | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import struct
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 import lmdb
 import pytest
 from lithograph.eventlog import EventLog
-from lithograph.eventlog.derived import _STAMP, LAYOUT, TABLES, Stamp, _seal, inspect_rows
+from lithograph.eventlog.derived import _STAMP, LAYOUT, TABLES, Stamp, _seal, inspect_rows, open_rows
+from lithograph.eventlog.errors import ViewDamaged
 from lithograph.projections.checkpointer import EventLogSaver
 from lithograph.projections.reader import threads_of
 from lithograph.projections.view_writer import rebuild_views, view_writer_of
@@ -25,6 +27,8 @@ from .lives import config_of, everything, graph_over, live_a_little, plain, rows
 
 SEED = int(os.environ.get("LITHOGRAPH_SEED", "2024"))
 ITEMS = {(("notes", f"of {number % 3}"), f"item {number}"): {"text": f"note {number} " * 9} for number in range(24)}
+_BRANCH = 1
+"""What LMDB marks a page with that names other pages."""
 DUMPED = {"views": TABLES}
 Config = dict[str, Any]
 
@@ -198,6 +202,37 @@ def test_a_file_of_views_that_asks_for_too_much_is_replaced(
         assert view_writer_of(log).catch_up(all=True)
         assert log.verify().ok
     assert rows_of(damaged) == rows_of(lived)
+
+
+def test_pages_that_are_read_again_and_again_are_damage(tmp_path: Path) -> None:
+    """Where pages of the file name each other, a walk over rows ends with `ViewDamaged`; it might go on for ever."""
+    rows = open_rows(tmp_path, read_only=False)
+    assert rows is not None
+    written = {number.to_bytes(24, "big"): b"row %d" % number for number in range(1, 1000)}
+    rows.write({"rungs": written}, Stamp(LAYOUT, b"", 0, 1, b""))
+    rows.close()
+    assert not inspect_rows(tmp_path)
+    _repeat_pages(tmp_path / "views" / "data.mdb")
+    rows = open_rows(tmp_path, read_only=True)
+    assert rows is not None
+    with pytest.raises(ViewDamaged, match="order"):
+        rows.keys("rungs", b"", b"\xff")
+    with pytest.raises(ViewDamaged, match="order"):
+        rows.range("rungs", b"", b"\xff")
+    rows.close()
+    assert "order" in inspect_rows(tmp_path)[0]
+
+
+def _repeat_pages(path: Path) -> None:
+    """Let every branch page of an LMDB file name its first child again instead of all others."""
+    data = bytearray(path.read_bytes())
+    for page in range(2 * 4096, len(data), 4096):
+        flags, lower = struct.unpack_from("=HH", data, page + 10)
+        if flags == _BRANCH:
+            nodes = struct.unpack_from(f"={(lower - 16) // 2}H", data, page + 16)
+            for node in nodes[1:]:
+                data[page + node : page + node + 6] = data[page + nodes[0] : page + nodes[0] + 6]
+    path.write_bytes(data)
 
 
 def flip_rows(lived: Path, configs: list[Config], expected: list[Any], at: Path, count: int) -> Counter[str]:
