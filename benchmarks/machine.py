@@ -17,7 +17,7 @@ from typing import Any
 import lmdb
 
 MEMORY_FOLDER = "/dev/shm"
-_PACKAGES = ("lithograph", "lmdb", "langgraph", "langgraph-checkpoint", "langgraph-checkpoint-sqlite")
+_PACKAGES = ("lithograph", "lmdb", "langgraph", "langgraph-checkpoint", "langgraph-checkpoint-sqlite", "eventsourcing")
 FSYNC = {
     "lithograph": "LMDB, each append synced (no MDB_NOSYNC, no MDB_NOMETASYNC)",
     "SqliteSaver": "as it comes: journal_mode=WAL, synchronous=FULL",

@@ -18,6 +18,9 @@ from typing_extensions import TypedDict
 PEERS = importlib.util.find_spec("langgraph") and importlib.util.find_spec("langgraph.checkpoint.sqlite")
 """Whether the extra `bench` is there; without it only our side runs."""
 
+AGGREGATES = importlib.util.find_spec("eventsourcing")
+"""The same for the peer of the fold."""
+
 CHAIN = 10
 _LETTERS = string.ascii_letters + string.digits + "+/"
 
