@@ -21,6 +21,8 @@ from .events import Body, Event
 from .record import FORMAT_VERSION, HEADER, HEADER_SIZE, NO_HASH, SALT_SIZE, Header, record_hash
 
 _BODY_AT = HEADER_SIZE + SALT_SIZE
+_FOLDED = struct.Struct(">32sBBH16sQq16s28x32s")
+"""The header without what no fold looks at: append id, index in the append, scope."""
 _NO_LINK = b""
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 """A named tuple's own constructor is Python code and costs as much as the hash."""
@@ -90,7 +92,8 @@ def checked(page: Page, after: int) -> list[Record]:
 
 def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
     """Return the records of a page of one stream that begins after version `after`."""
-    headers = zip(*_checked_columns(page, stream, after), strict=True)
+    records = [data for _, data in page.records]
+    headers = zip(*_checked_columns(page, records, stream, after, HEADER), strict=True)
     return [
         _new(Record, (position, _new(Header, header), data))
         for (position, data), header in zip(page.records, headers, strict=True)
@@ -99,11 +102,12 @@ def checked_stream(page: Page, stream: bytes, after: int) -> list[Record]:
 
 def told_stream(page: Page, stream: bytes, after: int) -> list[Told]:
     """Return what the records of a page of one stream tell: their headers and contents checked, for folds."""
-    columns = _checked_columns(page, stream, after)
+    records = [data for _, data in page.records]
+    columns = _checked_columns(page, records, stream, after, _FOLDED)
     if not columns:
         return []
-    _, _, schemas, kinds, _, versions, times, runs, _, _, _, digests = columns
-    contents = [data[HEADER_SIZE:] for _, data in page.records]
+    _, _, schemas, kinds, _, versions, times, runs, digests = columns
+    contents = [data[HEADER_SIZE:] for data in records]
     found = _hashes_of(contents)
     if found != [*digests]:
         raise _changed(next(at for (at, _), is_, was in zip(page.records, found, digests, strict=True) if is_ != was))
@@ -111,13 +115,13 @@ def told_stream(page: Page, stream: bytes, after: int) -> list[Told]:
     return [*zip(events, versions, times, runs, strict=True)]
 
 
-def _checked_columns(page: Page, stream: bytes, after: int) -> Columns:
+def _checked_columns(page: Page, records: list[bytes], stream: bytes, after: int, header: struct.Struct) -> Columns:
     """Return the header fields of a page of one stream, field by field; nothing when the stream ends at `after`.
 
     Whole columns are compared at once, so that a record costs its hash and little else.
     """
     try:
-        headers = [*map(HEADER.unpack_from, [data for _, data in page.records])]
+        headers = [*map(header.unpack_from, records)]
     except struct.error as error:
         position = next(position for position, data in page.records if len(data) < HEADER_SIZE)
         raise CorruptionError(f"the record at position {position} is cut short; run verify") from error
@@ -127,7 +131,7 @@ def _checked_columns(page: Page, stream: bytes, after: int) -> Columns:
         return ()
     columns: Columns = (*zip(*headers, strict=True),)
     previous, formats, streams, versions = columns[0], columns[1], columns[4], columns[5]
-    hashes = _hashes_of([data[:HEADER_SIZE] for _, data in page.records])
+    hashes = _hashes_of([data[:HEADER_SIZE] for data in records])
     if (
         versions != (*range(after + 1, after + 1 + len(headers)),)
         or streams.count(stream) != len(headers)

@@ -243,16 +243,23 @@ class Written:
         self.data = data
         self.origin = origin
         self.decode = decode
-        self.is_decoded = value is not MISSING
-        if self.is_decoded:
+        if value is MISSING:
+            self.is_decoded = False
+        else:
             self.value = value
+            self.is_decoded = True
 
     def __getattr__(self, name: str) -> Any:
         if name != "value":
             raise AttributeError(name)
-        self.value = value = self.decode(self.data)
-        self.is_decoded = True
-        return value
+        return self.read()
+
+    def read(self) -> Any:
+        """Return the value, as `value` does; the first time without the cost of an attribute that is not there yet."""
+        if not self.is_decoded:
+            self.value = self.decode(self.data)
+            self.is_decoded = True
+        return self.value
 
     def cell(self) -> Cell:
         """Return a cell that holds what was written, decoded when looked at."""

@@ -69,7 +69,7 @@ def combine(cell: Cell | None, writes: Iterable[Written], reducer: Callable[[Any
     """Return the cell after reducing the writes in order; an `Overwrite` replaces, and ends the step's reducing."""
     replaced = False
     for written in writes:
-        value = written.value
+        value = written.read()
         if type(value) is list and reducer is operator.add and isinstance(cell, ListCell) and not replaced:
             cell = cell.extended(cast("list[Any]", value))
             continue
