@@ -69,7 +69,7 @@ class CheckpointState:
     inputs: Inputs
     applied: tuple[int, ...]
 
-    def __init__(self, event: CheckpointCommitted, *, version: int, time_us: int, run: bytes) -> None:
+    def __init__(self, event: CheckpointCommitted, version: int, time_us: int, run: bytes) -> None:
         self.id = event.id
         self.parent = event.parent
         self.version = version
@@ -96,7 +96,6 @@ def apply_commit(
     event: CheckpointCommitted,
     applied: Iterable[ChannelWritten],
     values: Values,
-    *,
     version: int,
     time_us: int,
     run: bytes,
@@ -108,7 +107,7 @@ def apply_commit(
     """
     writes, inputs = gather(base, applied, values)
     cells = fold_step(base.cells if base else {}, event.results, writes, values)
-    return state_after(base, event, cells, inputs, version=version, time_us=time_us, run=run)
+    return state_after(base, event, cells, inputs, version, time_us, run)
 
 
 def state_after(
@@ -116,10 +115,10 @@ def state_after(
     event: CheckpointCommitted,
     cells: Cells,
     inputs: Inputs,
-    *,
     version: int,
     time_us: int,
     run: bytes,
+    *,
     versions: dict[str, int] | None = None,
     seen: dict[str, dict[str, int]] | None = None,
 ) -> CheckpointState:
@@ -127,15 +126,14 @@ def state_after(
 
     `versions` and `seen`: what `versions_after` and `seen_after` give, where the caller has them already.
     """
-    state = CheckpointState(event, version=version, time_us=time_us, run=run)
+    state = CheckpointState(event, version, time_us, run)
     state.inputs = inputs
     state.cells = cells
-    for channel, _op, _data, digest in event.results:
+    results = event.results
+    for channel, _op, _data, digest in results:
         if digest and (cell := cells.get(channel)) is not None:
             cell.digest = digest
-    state.versions = (
-        versions_after(base, event.results, event.consumed, event.version) if versions is None else versions
-    )
+    state.versions = versions_after(base, results, event.consumed, event.version) if versions is None else versions
     state.seen = seen_after(base, event.seen) if seen is None else seen
     return state
 

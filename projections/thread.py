@@ -163,7 +163,7 @@ class Thread:
         elif base is None or base.version != event.parent_version:
             base = past.state_at(event.parent_version)
         applied = self._applied(event, past)
-        return apply_commit(base, event, applied, values, version=version, time_us=time_us, run=run)
+        return apply_commit(base, event, applied, values, version, time_us, run)
 
     def _applied(self, event: CheckpointCommitted, past: Past) -> list[ChannelWritten]:
         """Return the writes that a commit applied; nearly always all of them are its parent's open ones."""
