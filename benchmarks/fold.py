@@ -1,7 +1,7 @@
 """Folding a million events of 300 B as stored over 100 threads, a third of them commits: no views, all checks on.
 
-From disk: a child process folds, so that nothing is warm but the file system's cache. Where `eventsourcing` is installed, it folds
-in turns with ours: a few aggregates from its own SQLite file, whose events set one value of 40 bytes each.
+From disk: a child process folds, so that nothing is warm but the file system's cache. Where `eventsourcing` is
+installed, it folds in turns with ours: aggregates from its own SQLite file, whose events set a value of 40 bytes each.
 
 An event takes 300 B as stored: 144 of header, 16 of salt, and 125 (a write of 40 to 50 characters) to 171 (a commit) of
 body, most of it ids and names. With empty values it would still be 270.
