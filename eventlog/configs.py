@@ -7,6 +7,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from .errors import MissingThreadId
+from .texts import checked_text
 
 
 def configurable(config: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -17,7 +18,7 @@ def configurable(config: Mapping[str, Any] | None) -> dict[str, Any]:
 def thread_id_of(config: Mapping[str, Any] | None) -> str:
     """Return the thread that a config names; `int` and `UUID` ids count as their text.
 
-    Raises `MissingThreadId` without one and `TypeError` for an id of another type.
+    Raises `MissingThreadId` without one, `TypeError` for an id of another type and `InvalidText` for half characters.
     """
     given = configurable(config).get("thread_id")
     if given is None:
@@ -31,7 +32,7 @@ def thread_id_of(config: Mapping[str, Any] | None) -> str:
 def thread_text(given: object) -> str:
     """Return a thread's id as text; `int` and `UUID` count as their text, anything else is a `TypeError`."""
     if isinstance(given, str):
-        return given
+        return checked_text(given, "the thread id")
     if isinstance(given, int | UUID) and not isinstance(given, bool):
         return str(given)
     raise TypeError(f"thread_id must be a str, int or UUID, not {type(given).__name__}: {given!r}")

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from .texts import checked_text
+
 
 class Actor(NamedTuple):
     """Who acts and why; `None` when nobody said."""
@@ -29,10 +31,18 @@ def as_actor(name: str, *, reason: str | None = None) -> Generator[Actor]:
 
     >>> with as_actor("alice", reason="second look"):
     ...     graph.update_state(config, {"approved": True})
+
+    Raises `InvalidText` for a name or a reason that cannot be written as text, `TypeError` for what is no string.
     """
-    actor = Actor(name, reason)
+    actor = Actor(_checked(name, "the actor"), None if reason is None else _checked(reason, "the reason"))
     token = _CURRENT.set(actor)
     try:
         yield actor
     finally:
         _CURRENT.reset(token)
+
+
+def _checked(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a str, not {type(value).__name__}: {value!r}")
+    return checked_text(value, what)

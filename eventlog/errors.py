@@ -171,6 +171,12 @@ class MalformedValue(ValueEncodingError, ValueError):
     code = "LG303"
 
 
+class InvalidText(ValueEncodingError, ValueError):
+    """A name, an id, an actor or a reason cannot be written as text; nothing was stored."""
+
+    code = "LG304"
+
+
 class ReadError(LithographError):
     """What was asked for cannot be read."""
 

@@ -26,6 +26,7 @@ from .forking import backwards, fork
 from .reading import Record, Told, checked, checked_stream, told_stream
 from .record import NO_ID
 from .streams import StreamName, decode_name, stream_ids
+from .texts import checked_text
 from .verify import VerifyReport, verify
 from .writing import StreamWrite, Writer, draft
 
@@ -165,8 +166,9 @@ class EventLog:
     def record(self, topic: str, data: Any, *, run: bytes = NO_ID) -> Appended:
         """Append an application's own audit event to the stream of its topic, in the same order and chain.
 
-        `data` is bytes, or what msgpack can hold.
+        `data` is bytes, or what msgpack can hold. Raises `InvalidText` for a topic that cannot be written as text.
         """
+        checked_text(topic, "the topic")
         write = StreamWrite(StreamName("app", topic), ANY, (self.stamp(Recorded(topic, data), run=run),))
         return self.append((write,))
 

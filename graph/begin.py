@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ChannelResult, ChannelWritten, Event, PlannedTask, ResultOp, RunStarted
 from ..eventlog.record import NO_ID
+from ..eventlog.texts import checked_text
 from ..projections.cells import Values, Written
 from ..projections.fold import fold_step
 from ..projections.snapshot import TaskStatus, statuses
@@ -125,6 +126,8 @@ def input_entries(given: Any, values: Values) -> list[tuple[str, Written]]:
     """Return an input as it is stored: key by key for a dict, else whole under `__start__`."""
     if type(given) is dict and all(type(key) is str for key in cast("dict[Any, Any]", given)):
         pairs: list[tuple[str, Any]] = list(cast("dict[str, Any]", given).items())
+        for key, _value in pairs:
+            checked_text(key, "the input's key")
     else:
         pairs = [(START, given)]
     stored = values.fit([values.encode(value) for _key, value in pairs])

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
+from ..eventlog.texts import checked_text
 from ..projections.channels import Channel, LastValue
 from ..projections.errors import NotSupportedYet
 from ..projections.types import END, START, Command
@@ -237,7 +238,7 @@ class StateGraph(Generic[StateT]):
                 raise ValueError(f"Alias '{old}' means unknown node '{new}'; map it to a node of this graph")
         return assemble(
             self._notes,
-            name=name or "LangGraph",
+            name=checked_text(name or "LangGraph", "the graph's name"),
             interrupt_before=before,
             interrupt_after=after,
             aliases=aliases or {},
@@ -282,11 +283,13 @@ class StateGraph(Generic[StateT]):
         analysed = analyse(schema)
         self._notes.schemas[schema] = analysed
         for key, channel in analysed.channels.items():
+            checked_text(key, "the state key")
             known = self._notes.channels.setdefault(key, channel)
             if known != channel and not isinstance(channel, LastValue):
                 raise ValueError(f"Channel '{key}' already exists with a different type")
 
     def _check_name(self, name: str) -> None:
+        checked_text(name, "the node name")
         if name in self._notes.nodes:
             raise ValueError(f"Node `{name}` already present.")
         if name in (START, END):

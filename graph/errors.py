@@ -29,6 +29,7 @@ __all__ = [
     "GraphError",
     "GraphInterrupt",
     "GraphRecursionError",
+    "InvalidRunId",
     "InvalidUpdateError",
     "MissingThreadId",
     "MutatedInputError",
@@ -131,6 +132,12 @@ class UnknownKeyWarning(UserWarning):
     """A node wrote a key that no channel of the graph has; it was not stored."""
 
     code: ClassVar[str] = "LG430"
+
+
+class InvalidRunId(GraphError, ValueError):
+    """A config's `run_id` is no UUID; nothing was stored."""
+
+    code = "LG431"
 
 
 class GraphBubbleUp(BaseException):

@@ -23,6 +23,7 @@ from ..eventlog.events import (
 )
 from ..eventlog.record import NO_ID
 from ..eventlog.serde import describe_error
+from ..eventlog.texts import written_text
 from ..projections.cells import Values, Written
 from ..projections.digests import digest_after
 from ..projections.fitting import fitted
@@ -440,8 +441,9 @@ class Loop:
         if self.journal is None:
             return
         assert self.state is not None
-        event = StepRefused(self.state.id, self.state.namespace, refusal.channel, voided, describe_error(refusal.error))
-        self.journal.append([*self._record.take(), event], self.now_us())
+        kind, text, shown = map(written_text, describe_error(refusal.error))
+        event = StepRefused(self.state.id, self.state.namespace, refusal.channel, voided, (kind, text, shown))
+        self._record.refuse(event, self.now_us())
 
     # Ending
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from ..eventlog.clock import CheckpointIds, Clock, id_text
 from ..eventlog.errors import ConflictError
 from ..eventlog.record import NO_ID
+from ..eventlog.texts import checked_text
 from ..projections.cells import PLAIN, Values, own
 from ..projections.errors import CheckpointerRequired
 from ..projections.reader import threads_of
@@ -18,6 +19,7 @@ from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
 from .begin import Start, begin
 from .config import configurable, recursion_limit_of
 from .driver import drive
+from .errors import InvalidRunId
 from .fence import not_from_within
 from .interrupts import is_answer_map
 from .journal import Journal
@@ -254,10 +256,13 @@ class LastStream(Stream):
 
 
 def actor_of(config: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return who acts and why, as `config["metadata"]` says."""
+    """Return who acts and why, as `config["metadata"]` says; raises `InvalidText` for half characters."""
     metadata: dict[str, Any] = config.get("metadata") or {}
     actor, reason = metadata.get("actor"), metadata.get("reason")
-    return (actor if isinstance(actor, str) else None, reason if isinstance(reason, str) else None)
+    return (
+        checked_text(actor, "the actor") if isinstance(actor, str) else None,
+        checked_text(reason, "the reason") if isinstance(reason, str) else None,
+    )
 
 
 def encoded_metadata(config: Mapping[str, Any], values: Values) -> bytes | None:
@@ -270,7 +275,14 @@ def _run_id(config: Mapping[str, Any], clock: Clock) -> bytes:
     given = config.get("run_id")
     if given is None:
         return clock.random(16)
-    return given.bytes if isinstance(given, UUID) else UUID(str(given)).bytes
+    if isinstance(given, UUID):
+        return given.bytes
+    try:
+        return UUID(str(given)).bytes
+    except ValueError:
+        raise InvalidRunId(
+            f"run_id must be a UUID or its text, not {given!r}: pass uuid.uuid4(), or leave it out. Nothing was stored."
+        ) from None
 
 
 def _outcome(loop: Loop) -> str:

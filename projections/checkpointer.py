@@ -32,7 +32,7 @@ from .connections import MEMORY, open_log
 from .errors import NotSupportedYet
 from .fallback import FallbackSerializer, Serde
 from .filters import Predicate, compile_filter
-from .foreign import checkpoint_from, commit_of, is_foreign, next_version, writes_event
+from .foreign import check_texts, checkpoint_from, commit_of, is_foreign, next_version, writes_event
 from .late_writes import LateWrites
 from .open_thread import OpenThread, Place, check_limit
 from .run_metadata import run_metadata
@@ -155,6 +155,7 @@ class EventLogSaver:
         """
         asked = configurable(config)
         namespace, parent = asked.get("checkpoint_ns", ""), asked.get("checkpoint_id")
+        check_texts([namespace], checkpoint.get("channel_values") or {}, checkpoint.get("updated_channels") or ())
         with self._putting:
             thread = self._open(thread_id_of(config))
             base = None if parent is None else self._state(thread, namespace, parent)
@@ -187,6 +188,7 @@ class EventLogSaver:
         checkpoint_id = asked.get("checkpoint_id")
         if not checkpoint_id:
             raise ValueError("put_writes needs configurable.checkpoint_id: writes belong to a checkpoint")
+        check_texts([asked.get("checkpoint_ns", ""), task_path], [channel for channel, _value in writes])
         with self._putting:
             thread = self._open(thread_id_of(config))
             event = writes_event(

@@ -7,11 +7,13 @@ whose names no state can have, so it is stored as changes too and is read, forke
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, cast
 
 from ..eventlog.clock import any_id, id_text
 from ..eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, ResultOp
+from ..eventlog.texts import checked_text, written_text
 from .cells import Values
 from .checkpoints import Checkpoint
 from .digests import channel_key, digest_after
@@ -31,6 +33,12 @@ _APART = frozenset({"channel_values", "channel_versions", "versions_seen", "id"}
 def is_foreign(state: CheckpointState) -> bool:
     """Tell whether a foreign runtime put the checkpoint."""
     return REST in state.cells
+
+
+def check_texts(*groups: Iterable[str]) -> None:
+    """Raise `InvalidText` for names of a foreign runtime that cannot be written as text."""
+    for name in chain.from_iterable(groups):
+        checked_text(name, "the name")
 
 
 def commit_of(
@@ -55,7 +63,7 @@ def commit_of(
         0 if base is None else base.version,
         namespace,
         step if isinstance(step, int) else -2,
-        str(metadata.get("source", "loop")),
+        written_text(str(metadata.get("source", "loop"))),
         values.raw(dict(metadata)),
         {},
         b"",

@@ -20,6 +20,7 @@ from ..eventlog.events import Event, ItemDeleted, ItemPut
 from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
 from ..eventlog.streams import StreamName
+from ..eventlog.texts import is_text
 from ..eventlog.writing import StreamWrite
 from ..projections.errors import NotSupportedYet
 from ..projections.filters import compile_filter
@@ -27,7 +28,7 @@ from .base import BaseStore, no_ttl
 from .errors import InvalidItemError, InvalidSearchError
 from .item_view import ItemRows, Namespace, Row, current_items
 from .items import GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
-from .namespaces import check_condition, checked_for_put, checked_labels, is_text, matches
+from .namespaces import check_condition, checked_for_put, checked_labels, matches
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..eventlog.texts import is_text
 from .errors import InvalidNamespaceError, InvalidSearchError
 from .items import MatchCondition
 
@@ -77,8 +78,3 @@ def _check_label(label: object, namespace: Sequence[str]) -> None:
         raise InvalidNamespaceError(f"{where} Namespace labels cannot contain NUL ('\\x00').")
     if not is_text(label):
         raise InvalidNamespaceError(f"{where} Namespace labels cannot contain lone surrogates.")
-
-
-def is_text(value: str) -> bool:
-    """Return whether a string can be written as UTF-8: it holds no lone surrogate."""
-    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
