@@ -126,7 +126,11 @@ class Run:
         self._base = None if start.base is None else start.base.id
         journal = self._journal(persistence, thread, self._id)
         loop = self._loop(thread.values, journal, thread.id, start.metadata)
-        begin(loop, start, given)
+        try:
+            begin(loop, start, given)
+        except BaseException:
+            journal.writer.release()
+            raise
         return loop, persistence
 
     def _start(self, thread: OpenThread, given: Any) -> Start:
