@@ -56,10 +56,12 @@ class Audit:
         self._end = LogHead(0, ())
         self._keys: dict[int, bytes | None] = {}
         self._append = (b"", -1)
+        self._keyless = False
 
     def run(self) -> None:
         """Check all tables; one that cannot be read to its end is a finding, then comes the next."""
         checks = (
+            self._check_keys_are_here,
             self._check_storage,
             self._check_meta,
             self._check_keys,
@@ -78,6 +80,18 @@ class Audit:
             check()
         except (LithographError, struct.error, ValueError, OverflowError) as error:
             self._found(None, f"stored bytes are of no known shape: {error}")
+
+    def _check_keys_are_here(self) -> None:
+        """Say first when there are no keys to check with, and what to do; all else is checked without them."""
+        try:
+            self._source.rows("keys", b"", 1)
+        except LithographError as error:
+            self._keyless = True
+            self._found(
+                None,
+                f"the scope keys cannot be read: {error} from where its copies are kept (a backup of log/ has none). "
+                "All else was checked; with which keys the salts were made was not",
+            )
 
     def _check_storage(self) -> None:
         for what in self._source.inspect():
@@ -124,6 +138,8 @@ class Audit:
             self._found(None, str(error))
 
     def _check_keys(self) -> None:
+        if self._keyless:
+            return
         number = 0
         for page in self._walk("keys"):
             for key, row in page:
@@ -217,6 +233,8 @@ class Audit:
             self._found(position, str(error))
 
     def _key(self, scope: int) -> bytes | None:
+        if self._keyless:
+            return None
         if scope not in self._keys:
             row = self._source.lookup("keys", (_pack(scope),))[0]
             try:

@@ -19,7 +19,7 @@ from .blobs import BlobRef, blob_digest, blob_stream, chunk_count, join_blob, st
 from .clock import CheckpointIds, Clock, SystemClock
 from .engine import ANY, Appended, Conflict, Draft, Engine, Head, LogHead
 from .engines.memory import MemoryEngine
-from .errors import ActorRequired, ConflictError, CorruptionError, IntegrityError, LogError, ReadOnlyLog
+from .errors import ActorRequired, ConflictError, CorruptionError, IntegrityError, LogClosed, LogError, ReadOnlyLog
 from .events import Event, Recorded
 from .follow import follow
 from .forking import backwards, fork
@@ -100,10 +100,12 @@ class EventLog:
         self.stream_name: Callable[[bytes], StreamName] = lru_cache(_CACHED_NAMES)(self._read_name)
         """Return the name of an existing stream, from its first record."""
         self._closing: list[Callable[[], None]] = []
+        self._closed = False
         self._writer = Writer(engine, clock, self.stream_id, self.stream_name)
 
     def close(self) -> None:
         """Close the log; further calls raise `LogClosed`."""
+        self._closed = True
         try:
             while self._closing:
                 self._closing.pop()()
@@ -311,8 +313,10 @@ class EventLog:
         """Check every stored byte of the log and return what was found; raises nothing about damage.
 
         A log on disk is read by a child process, so damage cannot take this one down. `progress(done, total)`
-        is told how many records are done.
+        is told how many records are done. Raises `LogClosed`.
         """
+        if self._closed:
+            raise LogClosed("the log is closed; open it again to verify it")
         return verify(self.engine, self.path, progress=progress)
 
     def _demand_writable(self) -> None:
