@@ -13,12 +13,14 @@ Read `serializer` next.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterable
+from sys import getrefcount
 from typing import Any
 
 import msgspec
 import ormsgpack
-from ormsgpack import Ext, packb
+from ormsgpack import Ext, Fragment, packb
 
 TUPLE = 1
 SET = 2
@@ -72,11 +74,13 @@ OPTIONS = (
 
 Pack = Callable[[list[Any]], bytes]
 
-_BUFFERS = frozenset({bytearray, memoryview, Ext, ormsgpack.Fragment})
+_BUFFERS = frozenset({bytearray, memoryview, Ext, Fragment})
 _CONTAINERS = frozenset({list, dict})
 _PLAIN = _CONTAINERS | {str, int, float, bool, bytes, type(None)}
 """What `gc.get_referents` leads from to values only; a class instance leads to its class."""
 _HEADS = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
+_references = (0, 0)
+"""How many references there are to `Fragment` and `Ext` while neither has an instance."""
 _RAW_LIST = msgspec.msgpack.Decoder(list[msgspec.Raw])
 
 
@@ -116,17 +120,31 @@ def array_length(data: bytes) -> int:
 
 def pack_exact(value: Any, hook: Callable[[Any], Ext] | None) -> bytes:
     """Pack a value whose every part is MessagePack's own or known to `hook`; raises TypeError otherwise."""
+    fragments, extensions = _references
+    spliced = getrefcount(Fragment) > fragments or getrefcount(Ext) > extensions
     data = packb(value, hook, OPTIONS)
-    if (0xC4 in data or 0xC5 in data or 0xC6 in data) and hides_buffers(value):
+    if (spliced or 0xC4 in data or 0xC5 in data or 0xC6 in data) and hides_buffers(value):
         raise TypeError("a buffer would become bytes")
     return data
+
+
+def count_references() -> None:
+    """Count references to the classes whose instances ormsgpack writes as they are, whatever bytes they hold.
+
+    Called once, when this package is imported. Each instance is one reference more, so while there are no more nobody
+    needs to look for one in every value. A reference that is none costs that look and nothing else.
+    """
+    global _references
+    # Without its lock Python does not count references to classes: then always look.
+    counts = getattr(sys, "_is_gil_enabled", lambda: True)()
+    _references = (getrefcount(Fragment), getrefcount(Ext)) if counts else (0, 0)
 
 
 def hides_buffers(value: Any) -> bool:
     """Say whether lists and dicts hold, at any depth, what ormsgpack packs as something else.
 
-    Runs only when the packed bytes contain a byte that could head a `bin`: levels of the tree go through the
-    garbage collector's C code, about twice the time of packing.
+    Runs only when the packed bytes contain a byte that could head a `bin`, or when there is an object that would put
+    its bytes among ours: levels of the tree go through the garbage collector's C code, about twice the time of packing.
     """
     level = [value]
     while level:
