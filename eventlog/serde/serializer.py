@@ -194,9 +194,16 @@ class _Level:
                 raise TypeError("left to the walk")
             return data
 
-        if codec.sort:
-            return lambda value: Ext(code, codec.payload(explode(value), pack))
-        return lambda value: Ext(code, head + pack(explode(value)))
+        # The payload comes first: a class that is about to be called has a reference more (`count_references`).
+        def tagged(value: Any) -> Ext:
+            payload = head + pack(explode(value))
+            return Ext(code, payload)
+
+        def tagged_sorted(value: Any) -> Ext:
+            payload = codec.payload(explode(value), pack)
+            return Ext(code, payload)
+
+        return tagged_sorted if codec.sort else tagged
 
     def _first_unpack(self, payload: memoryview) -> Any:
         self._unpack = self._deeper(f.TAGGED_DEPTH).decode
