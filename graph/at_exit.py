@@ -50,7 +50,8 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
         state.parents,
         state.graph,
         state.tasks,
-        (),
+        # START's own writes refer to the input, and a step of START that was refused is shown with them.
+        state.applied if state.inputs else (),
         tuple(fitted(results, loop.values)),
         version,
         consumed,
@@ -62,7 +63,7 @@ def exit_commit(loop: Loop, state: CheckpointState) -> tuple[CheckpointCommitted
         base,
         event,
         cells,
-        {},
+        state.inputs,
         version=journal.next_version,
         time_us=state.time_us,
         run=journal.run,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..eventlog.events import ChannelWritten, Event
+from ..eventlog.events import ChannelWritten, Event, StepRefused
 from ..projections.cells import Values, Written
 from ..projections.snapshot import TaskStatus, statuses
 from ..projections.state import CheckpointState
@@ -66,6 +66,14 @@ class StepRecord:
         else:
             self._versions[event.task] = [journal.append([event], now_us)]
             journal.writer.step_done()
+
+    def refuse(self, event: StepRefused, now_us: int) -> None:
+        """Take the refusal of the step: behind its writes, and at exit with them behind the run's only checkpoint."""
+        assert self._journal is not None
+        if self._always_waits:
+            self._held.append(event)
+        else:
+            self._journal.append([*self.take(), event], now_us)
 
     def take(self) -> list[Event]:
         """Return the events that waited, for the caller to append now."""

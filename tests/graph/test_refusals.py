@@ -2,10 +2,14 @@
 
 # No postponed annotations: the builder reads local schemas from the annotations of nodes.
 
+import operator
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from lithograph.eventlog import EventLog
+from lithograph.eventlog import EventLog, StreamName
+from lithograph.eventlog.events import ChannelWritten, CheckpointCommitted, StepRefused
+from lithograph.graph import START, InvalidUpdateError, StateGraph
 from typing_extensions import TypedDict
 
 from .chains import ONE, chain
@@ -34,3 +38,54 @@ def test_a_reducer_that_fails_once_leaves_a_thread_that_can_be_read(durability: 
         assert state.values == {"parts": ["input"]}
         assert "not now" in str(state.tasks[0].error)
     assert graph.invoke(None, ONE, durability=durability) == {"parts": ["input", "a", "b"]}
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_refused_step_is_read_alike_from_its_checkpoint_on(durability: str, tmp_path: Path) -> None:
+    """What the finished tasks of a refused step wrote follows its checkpoint in the log, so views begin there."""
+
+    class State(TypedDict):
+        parts: Annotated[list[str], operator.add]
+        one: str
+
+    def writes(**update: Any) -> Any:
+        return lambda state: update
+
+    builder = StateGraph(State)
+    for name, node in (("a", writes()), ("b", writes(one="b")), ("c", writes(one="c"))):
+        builder.add_node(name, node)
+        builder.add_edge(START, name)
+    with EventLog(tmp_path / "log") as log:
+        graph = builder.compile(checkpointer=log)
+        with pytest.raises(InvalidUpdateError):
+            graph.invoke({"parts": ["input"]}, ONE, durability=durability)
+        assert graph.get_state(ONE).next == ("b", "c")
+        thread = log.stream_id(StreamName("thread", "1"))
+        records = log.read_stream(thread)
+        committed = next(r.header.version for r in reversed(records) if isinstance(r.event, CheckpointCommitted))
+        open_step = [r.event for r in records[committed:]]
+        assert [event.node for event in open_step if isinstance(event, ChannelWritten)] == ["a", "b", "c"]
+        assert any(isinstance(event, StepRefused) for event in open_step)
+
+
+def test_a_refused_input_is_shown_with_what_it_gave(tmp_path: Path) -> None:
+    """START's step may be refused too, in a run that records its end only; its checkpoint then holds the input."""
+
+    def picky(left: list[str], right: list[str]) -> list[str]:
+        raise ValueError("not this")
+
+    class State(TypedDict):
+        parts: Annotated[list[str], picky]
+
+    for path in (tmp_path / "a", tmp_path / "b"):
+        with EventLog(path) as log, pytest.raises(ValueError, match="not this"):
+            chain(State, a=lambda state: {}).compile(checkpointer=log).invoke(
+                {"parts": ["input"]}, ONE, durability="sync" if path.name == "a" else "exit"
+            )
+    shown: list[Any] = []
+    for path in (tmp_path / "a", tmp_path / "b"):
+        with EventLog(path) as log:
+            graph = chain(State, a=lambda state: {}).compile(checkpointer=log)
+            state = graph.get_state(ONE)
+            shown.append((state.next, state.values, [(task.name, task.error) for task in state.tasks], state.writes))
+    assert shown[0] == shown[1]
