@@ -46,11 +46,6 @@ class StreamWrite(NamedTuple):
     scope: int | None = None
 
 
-class _Known(NamedTuple):
-    encoded: bytes
-    scope: int
-
-
 class Writer:
     """Appends for one open log. Thread-safe."""
 
@@ -67,65 +62,63 @@ class Writer:
         self._group = GroupCommit(engine)
         self._stream_id = stream_id
         self._first_name = first_name
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[StreamName, int] = {}
+        """The scopes of streams that exist and were made sure to be the ones meant."""
         self._lock = threading.Lock()
 
     def append(self, writes: Sequence[StreamWrite], append_id: bytes | None, since: int | None) -> Appended:
         """Append and return where; raises `ConflictError` with the stream's name."""
-        append = self._prepared(writes, append_id or self._clock.random(16), since)
-        outcome = self._submit(append)
+        streams = [self._stream_append(write) for write in writes]
+        outcome = self._submit(Append(append_id or self._clock.random(16), streams, since))
         if isinstance(outcome, Conflict):
-            raise _conflict_error(outcome, writes[[s.stream for s in append.streams].index(outcome.stream)].name)
-        for write, stream in zip(writes, append.streams, strict=True):
-            self.scopes.settle(stream.stream)
+            raise _conflict_error(outcome, writes[[s.stream for s in streams].index(outcome.stream)].name)
+        for write, stream in zip(writes, streams, strict=True):
             if write.expected == 0 and write.events:
                 # Made by this very append, so its first record need not be read to know whose it is.
-                self._remember(stream.stream, _Known(encode_name(write.name), stream.scope))
+                self._remember(write.name, stream.scope)
+            self.scopes.settle(stream.stream)
         return outcome
 
     def scope_of(self, name: StreamName) -> int:
         """Return the scope of a stream, drawing one when the stream is new."""
         stream = self._stream_id(name)
-        known = self._recognised(stream, name)
-        return self.scopes.reserve(stream) if known is None else known.scope
-
-    def _prepared(self, writes: Sequence[StreamWrite], append_id: bytes, since: int | None) -> Append:
-        return Append(append_id, [self._stream_append(write) for write in writes], since)
+        known = self._existing_scope(stream, name)
+        return self.scopes.reserve(stream) if known is None else known
 
     def _stream_append(self, write: StreamWrite) -> StreamAppend:
         name, expected, events, scope = write
         stream = self._stream_id(name)
         if not events:
             return StreamAppend(stream, expected, (), 0, b"")
-        known = self._recognised(stream, name)
+        known = self._existing_scope(stream, name)
         if scope is None:
-            scope = self.scopes.reserve(stream) if known is None else known.scope
+            scope = self.scopes.reserve(stream) if known is None else known
         if known is None or expected == 0:
             # The stream's first record carries its name.
             first = events[0]
             events = [first._replace(body=with_name(first.body, self._encoded(name))), *events[1:]]
         return StreamAppend(stream, expected, events, scope, self.scopes.key(scope))
 
-    def _recognised(self, stream: bytes, name: StreamName) -> _Known | None:
-        """Return what is known of an existing stream, after making sure that it is the one meant."""
-        known = self._known.get(stream)
-        if known is None:
+    def _existing_scope(self, stream: bytes, name: StreamName) -> int | None:
+        """Return the scope of a stream that exists, after making sure that it is the one meant."""
+        scope = self._known.get(name)
+        if scope is None:
             head = self._engine.head(stream)
             if not head.version:
                 return None
-            known = _Known(encode_name(self._first_name(stream)), head.scope)
-            self._remember(stream, known)
-        if known.encoded != encode_name(name):
-            raise StreamCollision(
-                f"stream {name!r} has the id of another one; nothing was written; use another name for it"
-            )
-        return known
+            if encode_name(self._first_name(stream)) != encode_name(name):
+                raise StreamCollision(
+                    f"stream {name!r} has the id of another one; nothing was written; use another name for it"
+                )
+            scope = head.scope
+            self._remember(name, scope)
+        return scope
 
-    def _remember(self, stream: bytes, known: _Known) -> None:
+    def _remember(self, name: StreamName, scope: int) -> None:
         with self._lock:
             if len(self._known) >= _CACHED_STREAMS:
                 self._known.clear()
-            self._known[stream] = known
+            self._known[name] = scope
 
     def _encoded(self, name: StreamName) -> bytes:
         encoded = encode_name(name)

@@ -4,8 +4,9 @@ A function of the log alone: the same rows at the same position, however many pa
 them. A pass takes what is new page by page, each page one transaction together with the stamp of how far it goes, so a
 kill leaves views that are older and nothing else. Whoever holds the folder's lock writes; the others do nothing.
 
-Passes run in the background when appends have paused for a moment, and when the log is closed. Nobody waits for views,
-and nobody is told when they cannot be written: a log without them is as good, and slower to open.
+Passes run in the background when appends have paused for a moment, give way when they go on, and run when the log is
+closed. Nobody waits for views, and nobody is told when they cannot be written: a log without them is as good, and slower
+to open.
 """
 
 from __future__ import annotations
@@ -69,22 +70,25 @@ class ViewWriter:
         if self._thread is None:
             self._start()
 
-    def catch_up(self, *, all: bool = False, seconds: float | None = None) -> bool:
-        """Bring the views up to the log's end; return whether they are there.
+    def catch_up(self, *, all: bool = False, seconds: float | None = None, gives_way: bool = False) -> bool:
+        """Bring the views up to the log's end, as it is now; return whether they are there.
 
-        They are not when another process holds the lock, when `seconds` are over, or, unless `all`, when what is new
-        is not worth it.
+        They are not when another process holds the lock, when `seconds` are over, when somebody appends meanwhile and
+        this `gives_way`, or, unless `all`, when what is new is not worth it.
         """
         log = self._log()
         if log is None or log.path is None or log.read_only:
             return False
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._passing:
-            self._since = 0.0
+            since, self._since = self._since, 0.0
             if not all and not self._is_due(log):
                 return False
             with writers_lock(log.path) as held:
-                return held and self._pass(log, deadline)
+                done = held and self._pass(log, deadline, gives_way=gives_way)
+            if gives_way and held and not done:
+                self._since = since
+            return done
 
     def rebuild(self) -> bool:
         """Make all views anew; return whether they reach the log's end."""
@@ -96,7 +100,7 @@ class ViewWriter:
                 return False
             self._open(log).clear()
             self._builder = None
-            return self._pass(log, None)
+            return self._pass(log, None, gives_way=False)
 
     def finish(self) -> None:
         """Do what is due, within a bounded time, and let go of the folder."""
@@ -131,7 +135,8 @@ class ViewWriter:
             threads_of(log).views.close()
         return self._rows
 
-    def _pass(self, log: EventLog, deadline: float | None) -> bool:
+    def _pass(self, log: EventLog, deadline: float | None, *, gives_way: bool) -> bool:
+        end = log.log_head().position
         anew = threads_of(log).views.distrusted
         rows = self._open(log)
         building = self._builder
@@ -140,7 +145,12 @@ class ViewWriter:
         try:
             for page in log.scan(building.position, page=_PAGE):
                 building.take(page)
-                if deadline is not None and time.monotonic() > deadline:
+                if building.position >= end:
+                    return True
+                now = time.monotonic()
+                if deadline is not None and now > deadline:
+                    return False
+                if gives_way and now - self._asked < LULL_SECONDS:
                     return False
                 # Let whoever works in this process go first.
                 time.sleep(0 if self._closed else 0.001)
@@ -164,9 +174,10 @@ class ViewWriter:
         while not self._closed and self._log() is not None:
             time.sleep(LULL_SECONDS)
             now = time.monotonic()
-            if self._since and (now - self._asked >= LULL_SECONDS or now - self._since >= PATIENCE_SECONDS):
+            patient = now - self._since < PATIENCE_SECONDS
+            if self._since and (now - self._asked >= LULL_SECONDS or not patient):
                 try:
-                    self.catch_up()
+                    self.catch_up(gives_way=patient)
                 except (LithographError, OSError):
                     # Closed meanwhile, or the disk is full: the next pass, in whatever process, begins here again.
                     self._builder = None
