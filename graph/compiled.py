@@ -74,9 +74,22 @@ class CompiledStateGraph:
     ) -> Any:
         """Run the graph and return its last values; with pending questions, under `__interrupt__` too.
 
-        `input` is the graph's input, a `Command`, or `None` to go on with what is pending. Raises what a node raised,
-        `ConflictError` when another run took the thread, `CheckpointNotFound`, `EmptyInputError`, `NothingToResume`,
-        `GraphRecursionError`; whatever was recorded before stays.
+        `input` is the graph's input, a `Command`, or `None` to go on with what is pending.
+
+        `durability` says what a crash can cost. In each of them the run's claim on the thread, with its input, is on
+        disk before any node runs, and what was recorded when this returns or raises.
+
+        - `"async"` (the default): recorded behind the run. A crash loses at most the last moments of it.
+        - `"sync"`: each superstep is on disk before the next one begins. A crash loses the steps that were not done.
+        - `"exit"`: one checkpoint, the last, written at the end. A crash leaves the thread as it was before the run.
+
+        `on_conflict` says what becomes of this run when another call continues its thread meanwhile: `"raise"` (the
+        default) stops it with `ConflictError`, what it had committed stays; `"fork"` goes on in a new thread, named
+        after this one and the run, from the last checkpoint that the run committed here, and returns what comes of it
+        there. What a node itself raises is never taken for such a conflict.
+
+        Raises what a node raised, `ConflictError`, `CheckpointNotFound`, `EmptyInputError`, `NothingToResume`,
+        `GraphRecursionError`; whatever was recorded before stays. `ValueError` for any other word in the two options.
         """
         if stream_mode != "values":
             return list(
@@ -118,6 +131,11 @@ class CompiledStateGraph:
 
         Modes: `values`, `updates` (the default), `checkpoints`, `tasks`, `debug`, `custom`. Closing the iterator early
         stops the run between two steps; it can be gone on with.
+
+        `durability` and `on_conflict` promise what they do for `invoke`, where "returns" is the iterator's end: with
+        `"async"` and `"exit"` a chunk may be seen before what it shows is on disk. With `on_conflict="fork"` the chunks
+        go on with those of the fork; the ones of steps that were not committed here come again. Raises what
+        `invoke` raises, from the iterator.
         """
         if subgraphs:
             raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
