@@ -45,7 +45,8 @@ class EventLog:
     ...     log.record("opened", b"...")
     ...     [record.event for record in log.read()]
 
-    A folder that is absent or empty is made into a log unless `read_only`. Raises `NotALog` when the path
+    A folder that is absent or empty is made into a log unless `read_only`; no folder named `~` is made (`NotALog`):
+    a home directory is for the caller to expand. Raises `NotALog` when the path
     holds something else, `NewerFormat`, `LogLocked`, `CorruptionError`, and `NetworkFileSystem` unless
     `force_network`.
     """

@@ -44,6 +44,11 @@ def open_folder(
         raise LogLocked(f"{path} may not be read: {error}; check its permissions") from error
     if not exists and read_only:
         raise NotALog(f"there is no log at {path}, and read_only does not make one; check the path")
+    if not exists and os.path.expanduser(path) != str(path):
+        raise NotALog(
+            f"{path} begins with ~, which a shell expands and a program does not: pass Path({str(path)!r}).expanduser(), "
+            "or the absolute path of a folder that is to be called so"
+        )
     if not force_network:
         _refuse_network(path)
     try:
