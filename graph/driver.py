@@ -37,7 +37,8 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
 
 def _run(loop: Loop, task: Task, cells: Cells) -> None:
     assert loop.state is not None
-    execute(task, cells, loop.spec.channels, loop.state.id, values=loop.values, strict=loop.strict)
+    with loop.run.acting():
+        execute(task, cells, loop.spec.channels, loop.state.id, values=loop.values, strict=loop.strict)
 
 
 def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> Iterator[None]:

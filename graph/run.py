@@ -8,6 +8,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from ..eventlog.clock import CheckpointIds, Clock, id_text
+from ..eventlog.context import Actor
 from ..eventlog.errors import ConflictError
 from ..eventlog.record import NO_ID
 from ..eventlog.texts import checked_text
@@ -195,6 +196,7 @@ class Run:
             stream=b"" if journal is None else journal.thread.stream,
             # `raw`, for `encode` would store a large answer as a blob.
             copied=own if values.plain else lambda answer: values.decode(values.raw(answer)),
+            actor=Actor(*actor_of(options.config)),
         )
         loop = Loop(
             self._rules,

@@ -9,9 +9,11 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from ..eventlog.clock import id_text
+from ..eventlog.context import Actor, as_actor, current_actor
 from ..eventlog.errors import UnregisteredType
 from ..eventlog.events import ChannelResult, PlannedTask
 from ..eventlog.serde import opaque_in
@@ -25,6 +27,10 @@ from .errors import GraphInterrupt, UnknownKeyWarning
 from .spec import NodeSpec, Write
 from .strict import StrictChecks
 from .types import ExecutionInfo, Runtime, StreamWriter
+
+
+_NOBODY = Actor()
+_AS_BEFORE = nullcontext()
 
 
 class RunScope:
@@ -42,8 +48,13 @@ class RunScope:
         namespace: str,
         stream: bytes = b"",
         copied: Callable[[Any], Any] = own,
+        actor: Actor = _NOBODY,
     ) -> None:
-        """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded."""
+        """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded.
+
+        `actor`: who runs the graph, and why, as its config says.
+        """
+        self._actor = actor
         self.stream = stream
         """The thread's stream; empty without a log."""
         self.config = config
@@ -67,6 +78,14 @@ class RunScope:
         with self._lock:
             answer, self._answer = self._answer, MISSING
         return answer
+
+    def acting(self) -> AbstractContextManager[Any]:
+        """Act, within the block, as who runs the graph, so that what nodes do to the store says so too."""
+        acting = current_actor()
+        name, reason = acting.name or self._actor.name, acting.reason or self._actor.reason
+        if name is None or (name, reason) == acting:
+            return _AS_BEFORE
+        return as_actor(name, reason=reason)
 
     def warn_unknown(self, node: str, keys: tuple[str, ...]) -> None:
         """Say once a run, for each node and key, that a key was not stored."""

@@ -43,6 +43,7 @@ class EventLogStore(BaseStore):
     When a method returns, its change is durable. Values come back equal and of the same types, or are
     refused (`UnsupportedTypeError`) before anything is stored. Semantic search and expiry come in a later
     release: a `query` or a `ttl` raises `NotSupportedYet`; fields named by `index` are kept with the item.
+    On a log with `require_actor` a deletion needs an actor, or raises `ActorRequired`; a put does not.
 
     >>> store = EventLogStore(EventLog("desk.lithograph"))
     >>> store.put(("notes", "4711"), "officer", {"text": "income confirmed by phone"})
@@ -65,13 +66,16 @@ class EventLogStore(BaseStore):
 
         Of several writes to one key the last wins. Items that are new in one batch take their places
         namespace by namespace, in the order in which the batch first names them. Raises `LimitExceeded` for
-        more writes than one append can hold; nothing was written then.
+        more writes than one append can hold, and `ActorRequired` for a deletion (a `PutOp` without a value) that
+        nobody answers for, when the log was opened with `require_actor`; nothing was written then.
         """
         reads: list[_Read | None] = []
         writes: dict[Namespace, dict[str, ItemPut | ItemDeleted]] = {}
         for op in ops:
             if isinstance(op, PutOp):
                 event = self._change(op)
+                if isinstance(event, ItemDeleted):
+                    self._log.demand_actor("deletion of an item")
                 writes.setdefault(event.namespace, {})[event.key] = event
                 reads.append(None)
             else:
