@@ -28,7 +28,6 @@ from .spec import NodeSpec, Write
 from .strict import StrictChecks
 from .types import ExecutionInfo, Runtime, StreamWriter
 
-
 _NOBODY = Actor()
 _AS_BEFORE = nullcontext()
 
