@@ -34,7 +34,7 @@ from .state import CheckpointState, apply_commit
 from .thread import OpenWrites, Thread, forget_run
 from .views import Views
 
-FOLD_PAGE = 256
+FOLD_PAGE = 128
 """Records decoded at a time: few enough that they are still in the processor's cache when they are folded."""
 _PAGE = 128
 _CACHED_PAGES = 16
