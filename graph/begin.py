@@ -65,7 +65,7 @@ def _begin(loop: Loop, start: Start, given: Any) -> None:
     loop.step = base.step + 1 if base is not None else -1
     loop.ahead = loop.rules.initial_results(loop.cells, loop.values)
     if loop.ahead:
-        loop.cells = fold_step(loop.cells, [ChannelResult(*change, b"") for change in loop.ahead], {}, loop.values)
+        loop.cells = fold_step(loop.cells, loop.ahead, {}, loop.values)
     if base is not None and (given is None or isinstance(given, Command)):
         loop.check_nodes(base.tasks)
     if isinstance(given, Command) and base is not None:
@@ -152,7 +152,10 @@ def close_input(loop: Loop, given: Any, entries: list[tuple[str, Written]], *, a
     if not as_keys:
         return closed
     keys = [key for key, _written in entries]
-    results = [(START, ResultOp.INPUT, keys) if change[0] == START else change for change in closed.results]
+    results = [
+        ChannelResult(START, ResultOp.INPUT, keys, b"") if change.channel == START else change
+        for change in closed.results
+    ]
     return closed._replace(results=results)
 
 
@@ -243,12 +246,14 @@ def _write_ahead(loop: Loop, writes: list[Write]) -> list[Event]:
 def _apply_ahead(loop: Loop, stored: list[tuple[str, Written]]) -> None:
     closed = _close_command(loop, stored)
     before, cells = loop.cells, closed.cells.copy()
-    for channel, op, data in closed.results:
-        if op < ResultOp.WHOLE:
+    for change in closed.results:
+        channel = change.channel
+        if change.op < ResultOp.WHOLE:
             # As the writes say would mix these writes with the step's own: what is carried is the outcome.
             old, new = before.get(channel), closed.cells[channel]
             op, data, cells[channel] = describe_cell(channel, old, new, loop.values)
-        loop.ahead.append((channel, op, data))
+            change = ChannelResult(channel, op, data, b"")
+        loop.ahead.append(change)
     loop.cells, loop.untracked = cells, closed.untracked
     loop.ahead_version = max(loop.ahead_version, closed.version)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..eventlog.clock import CheckpointIds
-from ..eventlog.events import ChannelResult, RunEnded, RunStarted
+from ..eventlog.events import RunEnded, RunStarted
 from ..projections.fold import fold_step
 from ..projections.reader import threads_of
 from ..projections.snapshot import config_of
@@ -115,5 +115,4 @@ def _with_first_values(loop: Loop) -> None:
     """Give channels that hold nothing yet their first value, recorded with the next checkpoint."""
     loop.ahead = loop.rules.initial_results(loop.cells, loop.values)
     if loop.ahead:
-        first = [ChannelResult(*change, b"") for change in loop.ahead]
-        loop.cells = fold_step(loop.cells, first, {}, loop.values)
+        loop.cells = fold_step(loop.cells, loop.ahead, {}, loop.values)

@@ -47,8 +47,6 @@ EVERY_CHANNEL = "*"
 _NONE_STORED = b"\xc0"
 _NOTHING_WRITTEN = [(NO_WRITES, _NONE_STORED)]
 
-Change = tuple[str, int, Any]
-
 
 class Loop:
     """One run of a graph on one namespace of a thread. Made and begun by `begin`."""
@@ -90,7 +88,7 @@ class Loop:
         self.cells: Cells = {}
         """The channels of the present step: the state's, and what a command wrote ahead of it."""
         self.untracked: Cells = {}
-        self.ahead: list[Change] = []
+        self.ahead: list[ChannelResult] = []
         """Results that the next commit carries beside its own: first values, a command's writes."""
         self.ahead_version = 0
         self.passed_interrupts: int | None = None
@@ -166,7 +164,7 @@ class Loop:
         assert state is not None
         versions = {
             **state.versions,
-            **{name: self.ahead_version for name, op, _data in self.ahead if op != ResultOp.INITIAL},
+            **{change.channel: self.ahead_version for change in self.ahead if change.op != ResultOp.INITIAL},
         }
         return self.rules.plan(
             self.cells,
@@ -272,8 +270,11 @@ class Loop:
                 decoded = values.decode(data)
             task.written.append((channel, Written(data, origin, values.decode, decoded)))
             stored.append((channel, None if channel in inputs and value is not None else data))
-        fitted = values.fit([data for _channel, data in stored])
-        return [(channel, data) for (channel, _data), data in zip(stored, fitted, strict=True)] or _NOTHING_WRITTEN
+        parts = [data for _channel, data in stored]
+        fitting = values.fit(parts)
+        if fitting is not parts:
+            stored = [(channel, data) for (channel, _data), data in zip(stored, fitting, strict=True)]
+        return stored or _NOTHING_WRITTEN
 
     def _record_task(self, task: Task, stored: list[tuple[str, Any]]) -> None:
         if self.journal is None:
@@ -414,20 +415,20 @@ class Loop:
 
     def _results(self, closed: Closed) -> list[ChannelResult]:
         """Return a close's results as they are recorded: behind what came ahead of it, with digests."""
-        changes = [*self.ahead, *closed.results]
+        changes = [*self.ahead, *closed.results] if self.ahead else closed.results
         journal = self.journal
         if journal is None:
-            return [ChannelResult(*change, b"") for change in changes]
-        last = {change[0]: place for place, change in enumerate(changes)}
+            return changes
+        last = {change.channel: place for place, change in enumerate(changes)}
         results: list[ChannelResult] = []
-        for place, (channel, op, data) in enumerate(changes):
-            digest = b""
+        for place, change in enumerate(changes):
+            channel, op, data, _digest = change
             new = closed.cells.get(channel)
-            if new is not None and last[channel] == place and channel in self.rules.state_keys:
+            if new is not None and channel in self.rules.state_keys and last[channel] == place:
                 stored = closed.writes[channel][-1].data if op == ResultOp.LAST else data
                 key = journal.digest_key(self.run.namespace, channel)
-                digest = digest_after(key, op, stored, new, self.values)
-            results.append(ChannelResult(channel, op, data, digest))
+                change = ChannelResult(channel, op, data, digest_after(key, op, stored, new, self.values))
+            results.append(change)
         return results
 
     def _refuse(self, refusal: StepRefusal) -> None:
@@ -486,12 +487,12 @@ class Loop:
         finally:
             self.cells = cells
         changes = [*self.ahead, *(closed.results if closed is not None else ())]
-        results = fitted([ChannelResult(*change, b"") for change in changes], self.values)
+        results = fitted(changes, self.values)
         return (OpenStep(state.namespace, state.id, self._record.applied(finished), tuple(results)),)
 
     def _cells_ahead(self) -> Cells:
         assert self.state is not None
-        return fold_step(self.state.cells, [ChannelResult(*change, b"") for change in self.ahead], {}, self.values)
+        return fold_step(self.state.cells, self.ahead, {}, self.values)
 
     def _commit_at_exit(self) -> None:
         """Record the run's last checkpoint as one step from the state before the run."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..eventlog.clock import id_text
 from ..eventlog.configs import configurable
-from ..eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, PlannedTask, ResultOp
+from ..eventlog.events import ChannelWritten, CheckpointCommitted, PlannedTask, ResultOp
 from ..eventlog.record import NO_ID
 from ..projections.cells import Cell, Written
 from ..projections.digests import channel_key, digest_of
@@ -113,7 +113,7 @@ class Refold:
     def _run(self, base: CheckpointState | None, commit: CheckpointState, cells: Cells) -> Cells:
         """Refold all supersteps of a run that recorded its last checkpoint only."""
         initial = self._rules.initial_results(cells, self._values)
-        cells = fold_step(cells, [ChannelResult(*change, b"") for change in initial], {}, self._values)
+        cells = fold_step(cells, initial, {}, self._values)
         steps: dict[bytes, OpenWrites] = {}
         for version, event in _written_by_run(self._thread, self._past, commit):
             if event.checkpoint != commit.id:

@@ -54,7 +54,8 @@ class Closed(NamedTuple):
 
     cells: Cells
     untracked: Cells
-    results: list[tuple[str, int, Any]]
+    results: list[ChannelResult]
+    """What is to be recorded, still without digests."""
     version: int
     consumed: tuple[str, ...]
     seen: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
@@ -93,10 +94,10 @@ class Rules:
         self.state_keys = frozenset(name for name in spec.channels if not is_control(name))
         self._triggers = {name: tuple(sorted(node.triggers)) for name, node in spec.nodes.items()}
 
-    def initial_results(self, cells: Cells, values: Values) -> list[tuple[str, int, Any]]:
+    def initial_results(self, cells: Cells, values: Values) -> list[ChannelResult]:
         """Return results that give channels their first value, for those that `cells` does not hold."""
         return [
-            (name, ResultOp.INITIAL, values.encode(own(value)))
+            ChannelResult(name, ResultOp.INITIAL, values.encode(own(value)), b"")
             for name, value in self.initial.items()
             if name not in cells
         ]
@@ -163,7 +164,7 @@ class Rules:
         """
         tasks = sorted(tasks, key=path_key) if len(tasks) > 1 else tasks
         triggers = {channel: None for task in tasks for channel in task.triggers}
-        results: list[tuple[str, int, Any]] = []
+        results: list[ChannelResult] = []
         cells = self._consume(cells, triggers, results, values)
         writes = group(tasks, self.spec.channels)
         cells, untracked, updated, rose = self._apply(cells, untracked, writes, results, values)
@@ -185,7 +186,7 @@ class Rules:
 
     def fold_pinned(self, cells: Cells, writes: Mapping[str, Sequence[Written]], values: Values) -> Cells:
         """Return the channels after writes to those whose fold runs no code of a user; others stay as they are."""
-        changes: list[tuple[str, int, Any]] = []
+        changes: list[ChannelResult] = []
         for name, written in writes.items():
             channel = self.spec.channels.get(name)
             if channel is None or not channel.is_pinned():
@@ -196,15 +197,13 @@ class Rules:
                 # The step will be refused when it closes; until then the channel shows what it held.
                 continue
             if change is not None:
-                changes.append((name, *change))
+                changes.append(ChannelResult(name, *change, b""))
         return _fold(cells, changes, writes, [], values)
 
-    def _consume(
-        self, cells: Cells, triggers: Iterable[str], results: list[tuple[str, int, Any]], values: Values
-    ) -> Cells:
+    def _consume(self, cells: Cells, triggers: Iterable[str], results: list[ChannelResult], values: Values) -> Cells:
         channels = self.spec.channels
         changes = [
-            (name, *change)
+            ChannelResult(name, *change, b"")
             for name in triggers
             if name in channels and (cell := cells.get(name)) is not None and (change := channels[name].consume(cell))
         ]
@@ -215,10 +214,10 @@ class Rules:
         cells: Cells,
         untracked: Cells,
         writes: Mapping[str, Sequence[Written]],
-        results: list[tuple[str, int, Any]],
+        results: list[ChannelResult],
         values: Values,
     ) -> tuple[Cells, Cells, set[str], list[str]]:
-        changes: list[tuple[str, int, Any]] = []
+        changes: list[ChannelResult] = []
         rose: list[str] = []
         for name, written in writes.items():
             if name in self.untracked:
@@ -226,12 +225,12 @@ class Rules:
                 untracked = {**untracked, name: UntrackedCell(written[-1].value)}
                 rose.append(name)
             elif (change := self._decide(name, cells, written, values)) is not None:
-                changes.append((name, *change))
+                changes.append(ChannelResult(name, *change, b""))
         try:
             cells = _fold(cells, changes, writes, results, values)
         except Exception as error:
             raise StepRefusal(_refused(cells, changes, writes, values), error) from error
-        updated = {name for name, _op, _data in changes if is_readable(cells, name)}
+        updated = {name for name, _op, _data, _digest in changes if is_readable(cells, name)}
         updated.update(rose)
         return cells, untracked, updated, rose
 
@@ -241,25 +240,25 @@ class Rules:
         except Exception as error:
             raise StepRefusal(name, error) from error
 
-    def _pass_step(self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values) -> Cells:
+    def _pass_step(self, cells: Cells, updated: set[str], results: list[ChannelResult], values: Values) -> Cells:
         channels = self.spec.channels
-        changes: list[tuple[str, int, Any]] = []
+        changes: list[ChannelResult] = []
         for name, cell in cells.items():
             if name in self.forgetting and name not in updated and cell.readable:
                 change = channels[name].pass_step(cell)
                 if change is not None:
-                    changes.append((name, *change))
+                    changes.append(ChannelResult(name, *change, b""))
         return _fold(cells, changes, {}, results, values)
 
-    def _finish(self, cells: Cells, updated: set[str], results: list[tuple[str, int, Any]], values: Values) -> Cells:
+    def _finish(self, cells: Cells, updated: set[str], results: list[ChannelResult], values: Values) -> Cells:
         channels = self.spec.channels
         changes = [
-            (name, *change)
+            ChannelResult(name, *change, b"")
             for name in self.finishing
             if (cell := cells.get(name)) is not None and (change := channels[name].finish(cell))
         ]
         cells = _fold(cells, changes, {}, results, values)
-        updated.update(name for name, _op, _data in changes if is_readable(cells, name))
+        updated.update(name for name, _op, _data, _digest in changes if is_readable(cells, name))
         return cells
 
 
@@ -294,25 +293,25 @@ def group(tasks: Iterable[Finished], channels: Mapping[str, Channel]) -> dict[st
 
 
 def _refused(
-    cells: Cells, changes: Sequence[tuple[str, int, Any]], writes: Mapping[str, Sequence[Written]], values: Values
+    cells: Cells, changes: Sequence[ChannelResult], writes: Mapping[str, Sequence[Written]], values: Values
 ) -> str:
     """Return the first channel whose pinned reducer refuses the writes, of a fold that raised."""
     for change in changes:
         try:
-            fold_step(cells, [ChannelResult(*change, b"")], writes, values)
+            fold_step(cells, [change], writes, values)
         except Exception:  # noqa: BLE001 - whatever the values raised when they were combined
-            return change[0]
+            return change.channel
     raise AssertionError("channels fold apart, so what raised together raises alone")
 
 
 def _fold(
     cells: Cells,
-    changes: list[tuple[str, int, Any]],
+    changes: list[ChannelResult],
     writes: Mapping[str, Sequence[Written]],
-    results: list[tuple[str, int, Any]],
+    results: list[ChannelResult],
     values: Values,
 ) -> Cells:
     if not changes:
         return cells
     results += changes
-    return fold_step(cells, [ChannelResult(*change, b"") for change in changes], writes, values)
+    return fold_step(cells, changes, writes, values)
