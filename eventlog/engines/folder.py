@@ -46,7 +46,7 @@ def open_folder(
         raise NotALog(f"there is no log at {path}, and read_only does not make one; check the path")
     if not exists and os.path.expanduser(path) != str(path):
         raise NotALog(
-            f"{path} begins with ~, which a shell expands and a program does not: pass Path({str(path)!r}).expanduser() "
+            f"{path} begins with ~, which a shell expands, a program does not: pass Path({str(path)!r}).expanduser() "
             "instead, or the absolute path of a folder that is to be called so"
         )
     if not force_network:
