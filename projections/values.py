@@ -1,10 +1,16 @@
-"""`LogValues`: how a logged run's values become stored data and come back; large ones go through the blob store."""
+"""`LogValues`: how a logged run's values become stored data and come back; large ones go through the blob store.
+
+Cells that nobody has looked at yet keep the `LogValues` that will decode them, and are kept in memory for as long as
+their log lives. So a `LogValues` does not keep its log alive, or no log would ever be let go.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 from ..eventlog.blobs import BLOB_THRESHOLD, lift_blob
+from ..eventlog.errors import LogClosed
 from ..eventlog.log import EventLog, StreamName
 from ..eventlog.serde import Serializer
 from .fallback import FallbackSerializer
@@ -21,7 +27,7 @@ class LogValues:
     __slots__ = ("_log", "_name", "_serializer", "encode_elements", "raw", "types", "unknown")
 
     def __init__(self, log: EventLog, name: StreamName | None, serializer: Serializer) -> None:
-        self._log = log
+        self._log = ref(log)
         self._name = name
         self._serializer = serializer
         self.encode_elements = serializer.encode_elements
@@ -51,7 +57,7 @@ class LogValues:
         """Return the value of stored data; raises `MalformedValue` or `IntegrityError`."""
         if type(data) is bytes:
             return self._serializer.decode(data)
-        return self._serializer.decode(self._log.get_blob(lift_blob(data)))
+        return self._serializer.decode(self._alive().get_blob(lift_blob(data)))
 
     def store(self, data: bytes) -> Any:
         """Return encoded bytes as they are stored: themselves, or the array of the blob that holds them."""
@@ -59,4 +65,10 @@ class LogValues:
 
     def _blob(self, data: bytes) -> Any:
         assert self._name is not None, "a reader of other threads does not write"
-        return self._log.put_blob(self._name, data)
+        return self._alive().put_blob(self._name, data)
+
+    def _alive(self) -> EventLog:
+        log = self._log()
+        if log is None:
+            raise LogClosed("the log of this value was let go before its blob was read; keep the log, or open it again")
+        return log

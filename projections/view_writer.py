@@ -5,8 +5,8 @@ them. A pass takes what is new page by page, each page one transaction together 
 kill leaves views that are older and nothing else. Whoever holds the folder's lock writes; the others do nothing.
 
 Passes run in the background when appends have paused for a moment, give way when they go on, and run when the log is
-closed. Nobody waits for views, and nobody is told when they cannot be written: a log without them is as good, and slower
-to open.
+closed. Nobody waits for views, and nobody is told when they cannot be written: a log without them is as good, and
+slower to open.
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ class ViewWriter:
         except (LithographError, OSError):
             self._builder = None
         with self._passing:
+            # It holds the log, which nobody needs any more.
+            self._builder = None
             if self._rows is not None:
                 self._rows.close()
                 self._rows = None

@@ -11,12 +11,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from weakref import ref
 
 import lmdb
 import pytest
 from lithograph.eventlog import EventLog, ManualClock
 from lithograph.eventlog.derived import TABLES, inspect_rows, open_rows, writers_lock
 from lithograph.eventlog.serde import Serializer
+from lithograph.projections.checkpointer import EventLogSaver
 from lithograph.projections.reader import threads_of
 from lithograph.projections.values import LogValues
 from lithograph.projections.view_writer import DUE_RECORDS, poke_views, rebuild_views, view_writer_of
@@ -306,6 +308,20 @@ def test_a_log_that_is_let_go_takes_its_writer_with_it(tmp_path: Path) -> None:
     thread.join(10)
     assert not thread.is_alive()
     engine.close()
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_closed_log_is_let_go(copy: Path, writes: bool) -> None:
+    """What is kept in memory of a log's threads, values that nobody looked at too, does not keep the log."""
+    log = EventLog(copy, read_only=not writes)
+    assert graph_over(log).get_state(config_of("one")).values
+    assert len(list(EventLogSaver(log).list(None, limit=5))) == 5
+    assert rebuild_views(log) == writes
+    log.close()
+    alive = ref(log)
+    del log
+    gc.collect()
+    assert alive() is None
 
 
 def test_a_destroyed_key_leaves_rungs_unused(tmp_path: Path) -> None:
