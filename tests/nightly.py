@@ -21,7 +21,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "nightly_results"
 PARTS = {
-    "flips": ["tests/eventlog/test_verify.py", "tests/projections/test_view_damage.py"],
+    "flips": ["tests/eventlog/test_verify.py"],
+    "view_flips": ["tests/projections/test_view_damage.py"],
     "crash": ["tests/eventlog/test_crash.py", "tests/laws/test_kill.py"],
     "group": ["tests/eventlog/test_group.py"],
     "demo": ["tests/cli/test_demo.py"],
