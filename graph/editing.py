@@ -59,6 +59,7 @@ def edit(
         run=run,
         scope_key=log.scope_key(log.scope_of(thread.name)),
         before_first=persistence.register_graph,
+        whole=True,
     )
     loop = _loop(rules, ids, thread, journal, config, store)
     state = place.state if place is not None else None

@@ -24,8 +24,8 @@ from ..eventlog.events import (
 from ..eventlog.record import NO_ID
 from ..eventlog.serde import describe_error
 from ..eventlog.texts import written_text
-from ..projections.cells import Values, Written
-from ..projections.digests import digest_after
+from ..projections.cells import Cell, ListCell, Values, Written
+from ..projections.digests import digest_after, digest_of
 from ..projections.fitting import fitted
 from ..projections.fold import Cells, fold_step
 from ..projections.snapshot import values_of
@@ -425,11 +425,33 @@ class Loop:
             channel, op, data, _digest = change
             new = closed.cells.get(channel)
             if new is not None and channel in self.rules.state_keys and last[channel] == place:
+                if op == ResultOp.MESSAGES:
+                    new = closed.cells[channel] = self._of_unedited(channel, new, closed)
                 stored = closed.writes[channel][-1].data if op == ResultOp.LAST else data
                 key = journal.digest_key(self.run.namespace, channel)
                 change = ChannelResult(channel, op, data, digest_after(key, op, stored, new, self.values))
             results.append(change)
         return results
+
+    def _of_unedited(self, channel: str, new: Cell, closed: Closed) -> Cell:
+        """Return a list of messages; made again from what the log has, when one that is kept was edited in place.
+
+        Messages are shared with nodes and callers. A list that only grew goes on from the digest it had; one that was
+        rebuilt would record a digest of what no event says.
+        """
+        old, base, journal = self.cells.get(channel), self.state, self.journal
+        if not isinstance(old, ListCell) or not old.digest or not self.commits or base is None or journal is None:
+            return new
+        if isinstance(new, ListCell) and new.extends(old):
+            return new
+        key = journal.digest_key(self.run.namespace, channel)
+        if digest_of(key, ListCell(old.get()), self.values) == old.digest:
+            return new
+        recorded = journal.recorded(base.version, self.run.namespace)
+        if recorded is None or channel not in recorded:
+            return new
+        result = ChannelResult(channel, ResultOp.MESSAGES, None, b"")
+        return fold_step({channel: recorded[channel]}, [result], closed.writes, self.values)[channel]
 
     def _refuse(self, refusal: StepRefusal) -> None:
         """Record that the step cannot be folded: the writes at fault are void, the thread stays where it is."""

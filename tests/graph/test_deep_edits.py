@@ -5,6 +5,7 @@
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -18,8 +19,10 @@ from lithograph.graph import (
     UntrackedValue,
     add_messages,
 )
-from lithograph.graph.messages import AIMessage
-from lithograph.projections import EventLogSaver
+from lithograph.graph.messages import AIMessage, RemoveMessage
+from lithograph.projections import EventLogSaver, rebuild_views
+from lithograph.projections.open_thread import OpenThread
+from lithograph.projections.reader import threads_of
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -331,3 +334,36 @@ def test_strict_lets_a_node_replace_what_it_holds() -> None:
     graph = StateGraph(schema).add_sequence([("first", lambda state: {"loose": object()}), ("node", node)])
     compiled = graph.add_edge(START, "first").compile(checkpointer=EventLog.in_memory(), strict=True)
     assert compiled.invoke({"last": {"a": 1}}, ONE)["written"] == 1
+
+
+class Talk(TypedDict):
+    """A conversation."""
+
+    messages: Annotated[list[Any], add_messages]
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_an_edited_message_is_not_in_what_is_recorded(by_hand: bool, tmp_path: Path) -> None:
+    """Who edits a message in place, and rebuilds the list around it, records the list as the events say it is."""
+
+    def edit(state: Talk) -> None:
+        state["messages"][0].content = "edited"
+
+    def remove(state: Talk) -> Any:
+        return None if by_hand else {"messages": [RemoveMessage(id="b")]}
+
+    builder = StateGraph(Talk).add_sequence([("edit", edit), ("remove", remove)]).add_edge(START, "edit")
+    with EventLog(tmp_path / "log") as log:
+        graph = builder.compile(checkpointer=log)
+        graph.invoke({"messages": [AIMessage("a", id="a"), AIMessage("b", id="b")]}, ONE)
+        if by_hand:
+            graph.update_state(ONE, {"messages": [RemoveMessage(id="b")]})
+        assert [message.content for message in graph.get_state(ONE).values["messages"]] == ["a"]
+        for turn in range(70):
+            graph.update_state(ONE, {"messages": [AIMessage(f"turn {turn}")]})
+    with EventLog(tmp_path / "log") as log:
+        assert rebuild_views(log)
+        thread = OpenThread(log, "1", builder.compile(checkpointer=log)._persistence.serializer)
+        rungs = threads_of(log).views.rungs(log, thread.stream, thread.values)
+        assert list(rungs.versions), "what was recorded vouches for what is folded"
+        assert builder.compile(checkpointer=log).get_state(ONE).values["messages"][0].content == "a"
