@@ -1,7 +1,8 @@
 """Group commit: concurrent appenders share one transaction and one flush, on their own threads.
 
 Whoever finds nobody leading leads: it takes what is queued, commits it together with its own append, hands
-out the outcomes and wakes the next leader. A lone appender takes one free lock and nothing else. The queue is
+out the outcomes and wakes the next leader. Of a batch each wakes the one behind it when it runs itself: woken all at
+once they would only wait for the interpreter. A lone appender takes one free lock and nothing else. The queue is
 only ever emptied under the leader's lock, and every follower looks after itself: it wakes up now and then,
 and when the lock is free it leads. So no exception, wherever it strikes, leaves anyone waiting for ever.
 
@@ -15,6 +16,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Sequence
+from itertools import pairwise
 
 from .chain import check_limits
 from .engine import Append, Appended, Conflict, Engine
@@ -66,6 +68,8 @@ class GroupCommit:
         except BaseException:
             self._withdraw(ticket)
             raise
+        finally:
+            ticket.pass_on()
         if isinstance(ticket.outcome, BaseException):
             raise ticket.outcome
         return ticket.outcome
@@ -89,6 +93,7 @@ class GroupCommit:
         except BaseException:
             self._withdraw(own)
             raise
+        own.pass_on()
         assert own.outcome is not None
         if isinstance(own.outcome, BaseException):
             raise own.outcome
@@ -130,7 +135,10 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001 (nothing was written; each append gets its own error)
             outcomes = [error] if len(batch) == 1 else [self._alone(ticket.append) for ticket in batch]
         for ticket, outcome in zip(batch, outcomes, strict=True):
-            ticket.settle(outcome)
+            ticket.outcome = outcome
+        for ticket, behind in pairwise(batch):
+            ticket.behind = behind
+        batch[0].wake()
 
     def _alone(self, append: Append) -> Outcome | BaseException:
         """Commit one append of a batch that was refused as a whole, so that only the guilty one fails."""
@@ -167,7 +175,7 @@ class GroupCommit:
 class _Ticket:
     """One queued append and the place where its thread waits."""
 
-    __slots__ = ("_gate", "append", "count", "outcome", "size", "taken")
+    __slots__ = ("_gate", "append", "behind", "count", "outcome", "size", "taken")
 
     def __init__(self, append: Append) -> None:
         self.append = append
@@ -175,6 +183,8 @@ class _Ticket:
         self.size = sum([len(draft.body) for write in append.streams for draft in write.drafts])
         self.outcome: Outcome | BaseException | None = None
         self.taken = False
+        self.behind: _Ticket | None = None
+        """The next one of a batch whose outcomes are there."""
         self._gate = threading.Lock()
         self._gate.acquire()
 
@@ -185,6 +195,11 @@ class _Ticket:
     def settle(self, outcome: Outcome | BaseException) -> None:
         self.outcome = outcome
         self.wake()
+
+    def pass_on(self) -> None:
+        """Wake the one behind. Should this never be called, that one's patience ends."""
+        if self.behind is not None:
+            self.behind.wake()
 
     def wake(self) -> None:
         # Nobody else releases the gate while it is locked except another waker, whose release will do.
