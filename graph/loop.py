@@ -24,8 +24,8 @@ from ..eventlog.events import (
 from ..eventlog.record import NO_ID
 from ..eventlog.serde import describe_error
 from ..eventlog.texts import written_text
-from ..projections.cells import Cell, ListCell, Values, Written
-from ..projections.digests import digest_after, digest_of
+from ..projections.cells import Cell, Values, Written
+from ..projections.digests import digest_after
 from ..projections.fitting import fitted
 from ..projections.fold import Cells, fold_step
 from ..projections.snapshot import values_of
@@ -34,6 +34,7 @@ from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
 from .at_exit import exit_commit
 from .errors import GraphRecursionError, NodeNotFound
 from .journal import Journal
+from .kept_messages import are_as_recorded
 from .message_ids import with_message_ids
 from .payloads import checkpoint_payload, run_order, task_metadata
 from .rules import Closed, Finished, Rules, StepRefusal
@@ -434,18 +435,12 @@ class Loop:
         return results
 
     def _of_unedited(self, channel: str, new: Cell, closed: Closed) -> Cell:
-        """Return a list of messages; made again from what the log has, when one that is kept was edited in place.
-
-        Messages are shared with nodes and callers. A list that only grew goes on from the digest it had; one that was
-        rebuilt would record a digest of what no event says.
-        """
-        old, base, journal = self.cells.get(channel), self.state, self.journal
-        if not isinstance(old, ListCell) or not old.digest or not self.commits or base is None or journal is None:
-            return new
-        if isinstance(new, ListCell) and new.extends(old):
+        """Return a list of messages; made again from what the log has, when one that is kept was edited in place."""
+        base, journal = self.state, self.journal
+        if not self.commits or base is None or journal is None:
             return new
         key = journal.digest_key(self.run.namespace, channel)
-        if digest_of(key, ListCell(old.get()), self.values) == old.digest:
+        if are_as_recorded(self.cells.get(channel), new, key, self.values):
             return new
         recorded = journal.recorded(base.version, self.run.namespace)
         if recorded is None or channel not in recorded:
