@@ -291,13 +291,14 @@ class Loop:
 
     def close(self) -> bool:
         """Close the superstep: fold its writes and record the checkpoint. False when it was refused or paused."""
-        failed = next((task for task in self.tasks if task.error is not None), None)
-        if failed is not None:
-            self.status, self.failure = "failed", failed.error
-            return False
-        if any(not task.done for task in self.tasks):
-            self.status = "interrupted"
-            return False
+        for task in self.tasks:
+            if task.error is not None:
+                self.status, self.failure = "failed", task.error
+                return False
+        for task in self.tasks:
+            if not task.done:
+                self.status = "interrupted"
+                return False
         assert self.state is not None
         try:
             closed = self._closed(self.tasks)

@@ -87,6 +87,9 @@ class Rules:
         self.finishing = tuple(
             name for name, channel in spec.channels.items() if type(channel).finish is not Channel.finish
         )
+        self.consuming = frozenset(
+            name for name, channel in spec.channels.items() if type(channel).consume is not Channel.consume
+        )
         self.untracked = frozenset(name for name, channel in spec.channels.items() if not channel.tracked)
         self.initial = {
             name: value for name, channel in spec.channels.items() if (value := channel.initial()) is not MISSING
@@ -162,23 +165,28 @@ class Rules:
 
         Raises `StepRefusal` with what a channel or a user's reducer raised; then nothing has changed.
         """
-        tasks = sorted(tasks, key=path_key) if len(tasks) > 1 else tasks
+        if len(tasks) > 1:
+            tasks = sorted(tasks, key=path_key)
         triggers = {channel: None for task in tasks for channel in task.triggers}
         results: list[ChannelResult] = []
-        cells = self._consume(cells, triggers, results, values)
+        if not self.consuming.isdisjoint(triggers):
+            cells = self._consume(cells, triggers, results, values)
         writes = group(tasks, self.spec.channels)
-        cells, untracked, updated, rose = self._apply(cells, untracked, writes, results, values)
+        changes, untracked, rose = self._decide(cells, untracked, writes, values)
+        written = [change.channel for change in changes]
         if triggers:
-            cells = self._pass_step(cells, updated, results, values)
-            if updated.isdisjoint(self.spec.trigger_to_nodes):
-                cells = self._finish(cells, updated, results, values)
+            changes += self._pass_step(cells, written)
+        cells = self._fold(cells, changes, writes, results, values)
+        updated = {name for name in written if is_readable(cells, name)}
+        updated.update(rose)
+        if triggers and updated.isdisjoint(self.spec.trigger_to_nodes):
+            cells = self._finish(cells, updated, results, values)
         seen = tuple(
-            (
-                task.name,
-                tuple((channel, versions[channel]) for channel in task.triggers if channel in versions),
-            )
-            for task in tasks
-            if task.triggers
+            [
+                (task.name, tuple([(channel, versions[channel]) for channel in task.triggers if channel in versions]))
+                for task in tasks
+                if task.triggers
+            ]
         )
         changed = results or rose
         version = max(versions.values(), default=0) + 1 if changed else 0
@@ -209,46 +217,49 @@ class Rules:
         ]
         return _fold(cells, changes, {}, results, values)
 
-    def _apply(
+    def _decide(
+        self, cells: Cells, untracked: Cells, writes: Mapping[str, Sequence[Written]], values: Values
+    ) -> tuple[list[ChannelResult], Cells, list[str]]:
+        """Return what the writes make of tracked channels, the untracked ones after them, and which of these rose."""
+        changes: list[ChannelResult] = []
+        rose: list[str] = []
+        name = ""
+        try:
+            for name, written in writes.items():
+                if name in self.untracked:
+                    self.spec.channels[name].decide(untracked.get(name), written, values)
+                    untracked = {**untracked, name: UntrackedCell(written[-1].value)}
+                    rose.append(name)
+                elif (change := self.spec.channels[name].decide(cells.get(name), written, values)) is not None:
+                    changes.append(ChannelResult(name, *change, b""))
+        except Exception as error:
+            raise StepRefusal(name, error) from error
+        return changes, untracked, rose
+
+    def _pass_step(self, cells: Cells, written: Sequence[str]) -> list[ChannelResult]:
+        """Return what becomes of channels that forget, where the step wrote nothing to them."""
+        channels = self.spec.channels
+        return [
+            ChannelResult(name, *change, b"")
+            for name, cell in cells.items()
+            if name in self.forgetting
+            and name not in written
+            and cell.readable
+            and (change := channels[name].pass_step(cell)) is not None
+        ]
+
+    def _fold(
         self,
         cells: Cells,
-        untracked: Cells,
+        changes: list[ChannelResult],
         writes: Mapping[str, Sequence[Written]],
         results: list[ChannelResult],
         values: Values,
-    ) -> tuple[Cells, Cells, set[str], list[str]]:
-        changes: list[ChannelResult] = []
-        rose: list[str] = []
-        for name, written in writes.items():
-            if name in self.untracked:
-                self._decide(name, untracked, written, values)
-                untracked = {**untracked, name: UntrackedCell(written[-1].value)}
-                rose.append(name)
-            elif (change := self._decide(name, cells, written, values)) is not None:
-                changes.append(ChannelResult(name, *change, b""))
+    ) -> Cells:
         try:
-            cells = _fold(cells, changes, writes, results, values)
+            return _fold(cells, changes, writes, results, values)
         except Exception as error:
             raise StepRefusal(_refused(cells, changes, writes, values), error) from error
-        updated = {name for name, _op, _data, _digest in changes if is_readable(cells, name)}
-        updated.update(rose)
-        return cells, untracked, updated, rose
-
-    def _decide(self, name: str, cells: Cells, written: Sequence[Written], values: Values) -> tuple[int, Any] | None:
-        try:
-            return self.spec.channels[name].decide(cells.get(name), written, values)
-        except Exception as error:
-            raise StepRefusal(name, error) from error
-
-    def _pass_step(self, cells: Cells, updated: set[str], results: list[ChannelResult], values: Values) -> Cells:
-        channels = self.spec.channels
-        changes: list[ChannelResult] = []
-        for name, cell in cells.items():
-            if name in self.forgetting and name not in updated and cell.readable:
-                change = channels[name].pass_step(cell)
-                if change is not None:
-                    changes.append(ChannelResult(name, *change, b""))
-        return _fold(cells, changes, {}, results, values)
 
     def _finish(self, cells: Cells, updated: set[str], results: list[ChannelResult], values: Values) -> Cells:
         channels = self.spec.channels

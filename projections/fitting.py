@@ -18,9 +18,16 @@ def fitted(results: Sequence[ChannelResult], values: Values) -> Sequence[Channel
 
     Readers decode either form, and digests cover values, so this changes nothing but where bytes are.
     """
-    parts = [part for result in results for part in _parts(result)]
-    if sum(len(part) for part in parts if type(part) is bytes) <= RECORD_BYTES:
+    size = 0
+    for result in results:
+        data = result.data
+        if type(data) is bytes:
+            size += len(data)
+        elif data is not None:
+            size += sum([len(part) for part in _parts(result) if type(part) is bytes])
+    if values.plain or size <= RECORD_BYTES:
         return results
+    parts = [part for result in results for part in _parts(result)]
     stored = iter(values.fit(parts))
     return [_with_parts(result, [next(stored) for _ in _parts(result)]) for result in results]
 
