@@ -5,9 +5,8 @@
     keys/  keys: number -> scope key     keymeta: which log they belong to
     views/ derived; not opened here
 
-The tables of `log/` are key ranges of one tree, so that a commit touches few pages: that is most of what it costs.
 Records, index, heads, frontier and head position of an append are one transaction. Scope keys are durable
-before they are handed out. Read `rows` for the layouts, `batch` for the rules of an append, `environments`
+before they are handed out. Read `tree` and `rows` for the layouts, `batch` for the rules of an append, `environments`
 for LMDB itself.
 """
 
@@ -33,23 +32,7 @@ from . import rows
 from .batch import Batch
 from .keys import FOLDER as KEYS
 from .keys import KeyTable, keys_exist
-from .tree import (
-    CHUNK,
-    EVENTS,
-    IDENTITY,
-    LOG_HEAD,
-    PAGE_BYTES,
-    STREAMS,
-    TABLES,
-    View,
-    event_key,
-    head_key,
-    heads,
-    last_key,
-    log_head,
-    take,
-    take_after,
-)
+from .tree import CHUNK, META, PAGE_BYTES, TABLES, View, heads, log_head, take, take_after
 
 LOG = "log"
 _POLL_SECONDS = 0.02
@@ -79,7 +62,8 @@ class LmdbEngine:
         self._waiting = 0
         has_keys = keys_exist(path)
         self._check_not_emptied(has_keys)
-        self._log: Environment = open_environment(path / LOG, (), read_only=read_only)
+        self._log: Environment = open_environment(path / LOG, TABLES, read_only=read_only)
+        self._tables = self._log.tables
         self._known = _Known(-1, LogHead(0, ()), {})
         try:
             self._identity = self._read_identity(may_create=not has_keys)
@@ -103,7 +87,7 @@ class LmdbEngine:
         def work(transaction: Transaction) -> tuple[list[Appended | Conflict], int]:
             nonlocal before, batch
             before = self._before(transaction)
-            batch = Batch(View(transaction, before.heads), before.log_head)
+            batch = Batch(View(self._tables, transaction, before.heads), before.log_head)
             outcomes = [batch.admit(append) for append in appends]
             if batch.events:
                 self._store(transaction, batch, before.log_head.position)
@@ -130,7 +114,7 @@ class LmdbEngine:
 
     def head(self, stream: bytes) -> Head:
         """Return the end of a stream."""
-        return self._log.read(lambda transaction: View(transaction).head(stream))
+        return self._log.read(lambda transaction: View(self._tables, transaction).head(stream))
 
     def read(self, after: int, limit: int) -> Page:
         """Return records by position."""
@@ -144,7 +128,7 @@ class LmdbEngine:
 
     def streams(self, after: bytes, limit: int) -> list[tuple[bytes, Head]]:
         """Return streams with their heads in bytewise order."""
-        return self._log.read(lambda transaction: heads(transaction, after, limit))
+        return self._log.read(lambda transaction: heads(self._cursor(transaction, "streams"), after, limit))
 
     def wait(self, after: int, timeout: float) -> int:
         """Wait until the log is longer than `after`, at most `timeout` seconds."""
@@ -185,29 +169,26 @@ class LmdbEngine:
 
     def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return rows of a table as stored."""
-        prefix = TABLES.get(table)
-        if prefix is None:
+        if table not in TABLES and table != META:
             return self._keys_here().rows(table, after, limit)
         self._log.check_size()
-        found = self._log.read(lambda transaction: take_after(transaction.cursor(), prefix + after, limit))
-        return [(key[1:], value) for key, value in found if key.startswith(prefix)]
+        found = self._log.read(lambda transaction: take_after(self._cursor(transaction, table), after, limit))
+        return found if table != META else [row for row in found if row[0].decode("latin-1") not in TABLES]
 
     def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of rows by key."""
-        prefix = TABLES.get(table)
-        if prefix is None:
+        if table not in TABLES and table != META:
             return self._keys_here().lookup(table, keys)
-        return self._log.read(lambda transaction: [transaction.get(prefix + key) for key in keys])
+        handle = self._tables.get(table)
+        return self._log.read(lambda transaction: [transaction.get(key, db=handle) for key in keys])
 
     def inspect(self) -> list[str]:
         """Return what is wrong with the files: cut, or not at the transaction that wrote their last row."""
         findings = [*self._log.inspect(), *(self._keys.inspect() if self._keys else ())]
-        at, row, last = self._log.read(lambda t: (t.id(), t.get(LOG_HEAD), last_key(t)))
+        at, row = self._log.read(lambda t: (t.id(), t.get(rows.LOG_HEAD)))
         written = rows.transaction_of(row)
         if written not in (None, at):
             findings.append(f"{LOG}/ is at transaction {at}, but its last one was {written}")
-        if last[:1] not in TABLES.values():
-            findings.append(f"{LOG}/ has a row that no version writes: {last.hex()}")
         return findings
 
     # Opening
@@ -219,7 +200,7 @@ class LmdbEngine:
             raise CorruptionError(f"{data} is missing or empty, but keys/ is there; restore it from a backup")
 
     def _read_identity(self, *, may_create: bool) -> Identity:
-        row = self._log.read(lambda transaction: transaction.get(IDENTITY))
+        row = self._log.read(lambda transaction: transaction.get(rows.IDENTITY))
         if row is None and may_create and not self.read_only:
             row = self._log.write(self._create)
             _sync_folders(self.path / LOG, self.path, self.path.parent)
@@ -231,12 +212,12 @@ class LmdbEngine:
         return identity
 
     def _create(self, transaction: Transaction) -> bytes:
-        row = transaction.get(IDENTITY)
+        row = transaction.get(rows.IDENTITY)
         if row is not None:
             return row
         row = rows.pack_identity(Identity(self._random(16), 1, self._random(32), FORMAT_VERSION, 0))
-        transaction.put(IDENTITY, row)
-        transaction.put(LOG_HEAD, rows.pack_log_head(LogHead(0, ()), transaction.id()))
+        transaction.put(rows.IDENTITY, row)
+        transaction.put(rows.LOG_HEAD, rows.pack_log_head(LogHead(0, ()), transaction.id()))
         return row
 
     def _open_keys(self) -> None:
@@ -265,19 +246,19 @@ class LmdbEngine:
         return _Known(-1, log_head(transaction, self.path), {})
 
     def _store(self, transaction: Transaction, batch: Batch, position: int) -> None:
-        events = [(event_key(at), record) for at, record in enumerate(batch.events, position + 1)]
-        index = [(STREAMS + key, _pack(place)) for key, place in batch.places.items()]
-        heads = [(head_key(stream), rows.pack_head(stream, head)) for stream, head in batch.heads.items()]
-        cursor = transaction.cursor()
+        events = [(_pack(at), record) for at, record in enumerate(batch.events, position + 1)]
+        index = [(key, _pack(place)) for key, place in batch.places.items()]
+        ends = [(stream + rows.HEAD, rows.pack_head(stream, head)) for stream, head in batch.heads.items()]
+        streams = self._cursor(transaction, "streams")
         # An out-of-order append returns without an error, so the counts are the only sign.
-        placed = cursor.putmulti(index, overwrite=False)[1]
-        cursor.putmulti(heads)
-        added = cursor.putmulti(events, append=True)[1]
+        placed = streams.putmulti(index, overwrite=False)[1]
+        streams.putmulti(ends)
+        added = self._cursor(transaction, "events").putmulti(events, append=True)[1]
         if added != len(events) or placed != len(events):
             raise CorruptionError(
                 f"{self.path} already holds records after its last position {position}; nothing was written; run verify"
             )
-        transaction.put(LOG_HEAD, rows.pack_log_head(batch.log_head, transaction.id()))
+        transaction.put(rows.LOG_HEAD, rows.pack_log_head(batch.log_head, transaction.id()))
 
     def _key_table(self) -> KeyTable:
         if self._keys is None or self.read_only:
@@ -303,26 +284,26 @@ class LmdbEngine:
 
     def _read(self, transaction: Transaction, after: int, limit: int) -> Page:
         end = log_head(transaction, self.path).position
-        cursor = transaction.cursor()
-        found = take(cursor, limit) if after < end and cursor.set_range(event_key(after + 1)) else []
+        cursor = self._cursor(transaction, "events")
+        found = take(cursor, limit) if after < end and cursor.set_range(_pack(after + 1)) else []
         return self._page(transaction, found, end)
 
     def _read_stream(self, transaction: Transaction, stream: bytes, after: int, limit: int) -> Page:
-        end = View(transaction).head(stream).version
+        end = View(self._tables, transaction).head(stream).version
         count = min(limit, end - after)
         if count <= 0:
             return Page([], {}, end)
-        cursor = transaction.cursor()
+        cursor = self._cursor(transaction, "streams")
         places: list[bytes] = []
-        if cursor.set_range(STREAMS + stream + _pack(after + 1)):
-            places = [EVENTS + place for place in islice(cursor.iternext(keys=False), count)]
+        if cursor.set_range(stream + _pack(after + 1)):
+            places = list(islice(cursor.iternext(keys=False), count))
         if len(places) != count:
             raise LogGap(f"stream {stream.hex()} lacks records after version {after}; run verify")
         found = self._fetch(transaction, places)
         return Page(_placed(found), {stream: self._tail(transaction, stream, found[-1][1])}, end)
 
     def _fetch(self, transaction: Transaction, places: list[bytes]) -> list[tuple[bytes, bytes]]:
-        cursor = transaction.cursor()
+        cursor = self._cursor(transaction, "events")
         found: list[tuple[bytes, bytes]] = []
         size = 0
         for at in range(0, len(places), CHUNK):
@@ -346,7 +327,7 @@ class LmdbEngine:
         if len(record) < HEADER_SIZE:
             raise CorruptionError("a record is shorter than its header; run verify")
         version = HEADER.unpack_from(record)[5]
-        view = View(transaction)
+        view = View(self._tables, transaction)
         head = view.head(stream)
         if version == head.version:
             return head.hash
@@ -355,6 +336,9 @@ class LmdbEngine:
         if following is None:
             raise LogGap(f"stream {stream.hex()} lacks the record after version {version}; run verify")
         return following[:32]
+
+    def _cursor(self, transaction: Transaction, table: str) -> lmdb.Cursor[bytes]:
+        return transaction.cursor(db=self._tables.get(table))
 
     def _keys_here(self) -> KeyTable:
         if self._keys is None:
@@ -401,5 +385,5 @@ def _neighbours(cursor: lmdb.Cursor[bytes], keys: list[bytes]) -> list[tuple[byt
 
 def _placed(found: list[tuple[bytes, bytes]]) -> list[tuple[int, bytes]]:
     """Return rows of events with their positions."""
-    positions = struct.unpack(">" + "xQ" * len(found), b"".join([key for key, _ in found]))
+    positions = struct.unpack(f">{len(found)}Q", b"".join([key for key, _ in found]))
     return [*zip(positions, [record for _, record in found], strict=True)]

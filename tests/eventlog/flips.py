@@ -10,6 +10,7 @@ import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import lmdb
 from lithograph.eventlog import ANY, EventLog, StreamName, StreamWrite
@@ -18,7 +19,6 @@ from lithograph.eventlog.events import Recorded
 from lithograph.eventlog.verify import audit_folder
 
 TABLES = {"log": ("meta", "streams", "events"), "keys": ("keys", "keymeta")}
-_PREFIXES = {name: bytes([place]) for place, name in enumerate(TABLES["log"])}
 _PATIENCE_SECONDS = 20
 
 
@@ -43,11 +43,9 @@ def flip_row(path: Path, dice: random.Random) -> str:
 def flip_row_of(folder: Path, table: str, dice: random.Random) -> str:
     """Flip one byte in a key or a value of a row of one table, through LMDB; return what was flipped."""
     with lmdb.open(str(folder), max_dbs=8, map_size=1 << 30, lib_version=0) as env:
-        prefix = _PREFIXES.get(table, b"")
-        handle = None if prefix else env.open_db(table.encode(), create=False)
+        handle = _handle(env, table)
         with env.begin(write=True) as transaction:
-            rows = [row for row in transaction.cursor(db=handle) if row[0].startswith(prefix)]
-            key, value = dice.choice(rows)
+            key, value = dice.choice(_rows(transaction, handle))
             part = dice.choice(["key", "value"])
             whole = bytearray(key if part == "key" else value)
             at = dice.randrange(len(whole))
@@ -56,6 +54,17 @@ def flip_row_of(folder: Path, table: str, dice: random.Random) -> str:
             new = (bytes(whole), value) if part == "key" else (key, bytes(whole))
             transaction.put(*new, db=handle)
     return f"{folder.name}/{table} {part} of {key.hex()} byte {at}"
+
+
+def _handle(env: lmdb.Environment, table: str) -> Any:
+    """Return a table's handle; `meta` is the environment's own tree."""
+    return None if table == "meta" else env.open_db(table.encode(), create=False)
+
+
+def _rows(transaction: Any, handle: Any) -> list[tuple[bytes, bytes]]:
+    """Return a table's rows; those of the environment's own tree that are tables are none."""
+    named = [name.encode() for names in TABLES.values() for name in names] if handle is None else []
+    return [row for row in transaction.cursor(db=handle) if row[0] not in named]
 
 
 def flip_file(path: Path, dice: random.Random) -> str:
@@ -113,10 +122,9 @@ def _dump(path: Path, tables_of: Mapping[str, Sequence[str]]) -> str:
     digest = hashlib.sha256()
     for folder, tables in tables_of.items():
         with lmdb.open(str(path / folder), max_dbs=8, readonly=True, lock=False, lib_version=0) as env:
-            named = [name for name in tables if name not in _PREFIXES]
-            handles = [(name, env.open_db(name.encode(), create=False)) for name in named] or [("", None)]
+            handles = [(name, _handle(env, name)) for name in tables]
             with env.begin() as transaction:
-                rows = [(name, *row) for name, handle in handles for row in transaction.cursor(db=handle)]
+                rows = [(name, *row) for name, handle in handles for row in _rows(transaction, handle)]
         digest.update(repr(rows).encode())
     return digest.hexdigest()
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from lithograph.eventlog import EventLog, environments
 from lithograph.eventlog.engines import folder
-from lithograph.eventlog.engines.tree import event_key
+from lithograph.eventlog.engines.tree import TABLES
 from lithograph.eventlog.environments import open_environment
 from lithograph.eventlog.errors import (
     CorruptionError,
@@ -306,8 +306,10 @@ def test_append_behind_stray_records_is_refused(tmp_path: Path) -> None:
     """Records behind the end of the log are never overwritten: the append is refused."""
     with EventLog(tmp_path / "log") as log:
         put_into(log)("a", 0, b"1")
-        environment = open_environment(tmp_path / "log" / "log", ())
-        environment.write(lambda transaction: transaction.put(event_key(5), b"?"))
+        environment = open_environment(tmp_path / "log" / "log", TABLES)
+        environment.write(
+            lambda transaction: transaction.put((5).to_bytes(8, "big"), b"?", db=environment.tables["events"])
+        )
         with pytest.raises(CorruptionError, match="after its last position"):
             put_into(log)("a", 1, b"2")
         environment.close()

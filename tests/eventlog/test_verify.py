@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from lithograph.eventlog import EventLog, StreamName, merkle
 from lithograph.eventlog.engines.memory import MemoryEngine
-from lithograph.eventlog.engines.tree import event_key
 from lithograph.eventlog.record import HEADER_SIZE
 
 from .conftest import Put, put_into
@@ -49,7 +48,8 @@ def test_flip_is_found_by_verify_itself(tmp_path: Path) -> None:
         raw = bytearray(page[9].data)
         raw[HEADER_SIZE + 20] ^= 1
         environment = log.engine._log  # type: ignore[attr-defined]
-        environment.write(lambda transaction: transaction.put(event_key(10), bytes(raw)))
+        table = environment.tables["events"]
+        environment.write(lambda transaction: transaction.put((10).to_bytes(8, "big"), bytes(raw), db=table))
         found = log.verify().findings
     assert [finding.position for finding in found if finding.position] == [10]
     assert "digest" in found[-1].what or "digest" in found[0].what
