@@ -47,7 +47,7 @@ def _document(report: VerifyReport) -> dict[str, Any]:
         "streams": report.streams,
         "bytes": report.bytes,
         "root": report.root.hex(),
-        "findings": [{"position": each.position, "what": each.what} for each in report.findings],
+        "findings": [each._asdict() for each in report.findings],
         "cannot_exclude": report.cannot_exclude,
     }
 
@@ -67,5 +67,13 @@ def _write(report: VerifyReport) -> None:
     count = len(report.findings)
     if count > _SHOWN_MAX:
         say(f"and {count - _SHOWN_MAX} more; --json gives them all")
-    say(f"NOT as appended: {count} finding{'' if count == 1 else 's'} in {seen}.")
+    if all(each.derived for each in report.findings):
+        say(f"views/ is damaged: {_count_text(count)}. The log itself is as it was appended: {seen}.")
+        say("Delete the folder views/ inside the log; it is computed again.")
+        return
+    say(f"NOT as appended: {_count_text(count)} in {seen}.")
     say("Keep the folder as evidence, and restore a backup beside it.")
+
+
+def _count_text(findings: int) -> str:
+    return f"{findings} finding{'' if findings == 1 else 's'}"

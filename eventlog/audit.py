@@ -37,6 +37,8 @@ class Finding(NamedTuple):
 
     position: int | None
     what: str
+    derived: bool = False
+    """Whether only views are concerned, which are computed again from the log: nothing is lost."""
 
 
 class Audit:

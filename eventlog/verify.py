@@ -79,7 +79,7 @@ def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progre
         audit = Audit(engine, report, progress)
         audit.run()
         for what in inspect_rows(path):
-            report(Finding(None, what))
+            report(Finding(None, what, derived=True))
         return audit
     finally:
         engine.close()
@@ -120,8 +120,8 @@ def _verify_in_child(path: Path, progress: Progress) -> VerifyReport:
             match json.loads(line):
                 case ["progress", int() as reached, int() as total]:
                     progress(reached, total)
-                case ["finding", position, str() as what]:
-                    findings.append(Finding(position, what))
+                case ["finding", position, str() as what, bool() as derived]:
+                    findings.append(Finding(position, what, derived))
                 case ["report", int() as records, int() as streams, int() as size, str() as root]:
                     report = VerifyReport(records, streams, size, findings, bytes.fromhex(root))
                 case other:

@@ -88,6 +88,7 @@ class Threads:
         if found is not None:
             return found
         fresh: dict[bytes, int] = {}
+        position = 0
         for page in log.scan_stream(stream, after=upto):
             for record in page:
                 upto = record.header.version
@@ -95,6 +96,11 @@ class Threads:
                     event = record.event
                     assert isinstance(event, CheckpointCommitted)
                     fresh[event.id] = upto
+                    if event.id == checkpoint:
+                        position = record.position
+        if 0 < position <= self.views.position(log) and self.views.version_of(log, stream, checkpoint) is None:
+            # They go that far, and do not know it: its row is gone or was changed.
+            self.views.distrust()
         with self._lock:
             known = self._ids.get(stream, (0, {}))[1]
             self._ids[stream] = (upto, {**known, **fresh} if fresh else known)

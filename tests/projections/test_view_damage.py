@@ -129,6 +129,18 @@ def test_a_row_that_is_gone_is_found(
     assert rows_of(damaged) == rows_of(lived)
 
 
+def test_views_that_miss_a_checkpoint_are_made_anew(lived: Path, configs: list[Config], tmp_path: Path) -> None:
+    """Whoever asks for a checkpoint whose row is gone gets it from the log, and notices that the views are wrong."""
+    damaged = copied(lived, tmp_path / "copy")
+    change_rows(damaged, "ids", lambda rows: rows.pop(max(rows)))
+    with EventLog(damaged) as log:
+        graph = graph_over(log)
+        for config in configs:
+            assert graph.get_state(config).config == config
+        assert heal(log), "a reader noticed"
+    assert rows_of(damaged) == rows_of(lived)
+
+
 def test_an_older_row_in_its_place_is_found(tmp_path: Path) -> None:
     """A row as it once was has a right checksum, and is not what was written last."""
     path = tmp_path / "log"
