@@ -157,9 +157,10 @@ def _cold(path: Path, turns: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _memory(path: Path, turns: int) -> dict[str, Any]:
-    """Return the most memory that walking the longest history takes, over one state."""
+    """Return the most memory that walking the history of a thread of 20 times the length takes, over one state."""
     with peers.log(path / "long-operator.add") as log:
         graph = _our_list().compile(checkpointer=log)
+        _talk(graph, 10 * turns, peers.talker(4))
         one = sum(map(len, graph.get_state(ONE).values["messages"]))
     with peers.log(path / "long-operator.add") as log:
         graph = _our_list().compile(checkpointer=log)
@@ -167,8 +168,8 @@ def _memory(path: Path, turns: int) -> dict[str, Any]:
         count = sum(1 for s in graph.get_state_history(ONE) if operator.length_hint(s.values.get("messages", ())) >= 0)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert count == 30 * turns
-    return {f"lithograph: peak memory of history / one state, {10 * turns} turns": round(peak / one, 2)}
+    assert count == 60 * turns
+    return {f"lithograph: peak memory of history / one state, {20 * turns} turns": round(peak / one, 2)}
 
 
 if __name__ == "__main__":

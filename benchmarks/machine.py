@@ -80,15 +80,18 @@ def raw_rates(path: Path, *, seconds: float = 1.0, record_bytes: int = 200) -> d
     }
 
 
-def commit_seconds(path: Path, *, seconds: float = 1.0, record_bytes: int = 200) -> float:
-    """Return the mean time of one synced LMDB commit of one record."""
+def commit_seconds(path: Path, *, seconds: float = 1.0, record_bytes: int = 200, work_seconds: float = 0.0) -> float:
+    """Return the mean time of one synced LMDB commit of one record, with so much work of the processor between two."""
     home = path / f"raw-{time.monotonic_ns()}"
-    record, count = os.urandom(record_bytes), 0
+    record, count, spent = os.urandom(record_bytes), 0, 0.0
     with lmdb.open(str(home), map_size=1 << 30) as env:
-        began = time.perf_counter()
-        while (spent := time.perf_counter() - began) < seconds:
+        while spent < seconds:
+            until = time.perf_counter() + work_seconds
+            while (began := time.perf_counter()) < until:
+                pass
             with env.begin(write=True) as transaction:
                 transaction.put(count.to_bytes(8, "big"), record, append=True)
+            spent += time.perf_counter() - began
             count += 1
     return spent / count
 
