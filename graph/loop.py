@@ -1,8 +1,8 @@
 """The superstep loop, as a state machine without I/O of its own: plan, run tasks, take outcomes, close, record.
 
 A driver calls `tick`, runs `tasks` in any way it likes (threads, an event loop, by hand), reports each with
-`on_task_done`, and calls `close`. How a run begins (input, answer, replay) is in `begin`; what a step means in
-`rules`. A write is encoded once and decoded once, here, and everything after that uses the decoded value.
+`on_task_done`, and calls `close`. How a run begins (input, answer, replay) is in `begin`, how it ends in `ending`; what a
+step means in `rules`, and what is stored of a task in `outcomes`.
 """
 
 from __future__ import annotations
@@ -10,43 +10,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..eventlog.errors import ValueEncodingError
 from ..eventlog.events import (
     ChannelResult,
     ChannelWritten,
     CheckpointCommitted,
-    OpenStep,
     PlannedTask,
     ResultOp,
-    RunEnded,
     StepRefused,
 )
 from ..eventlog.record import NO_ID
 from ..eventlog.serde import describe_error
 from ..eventlog.texts import written_text
-from ..projections.cells import Cell, Values, Written
+from ..projections.cells import Cell, Values
 from ..projections.digests import digest_after
 from ..projections.fitting import fitted
 from ..projections.fold import Cells, fold_step
 from ..projections.snapshot import values_of
 from ..projections.state import CheckpointState, Inputs, seen_after, state_after, versions_after
-from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
-from .at_exit import exit_commit
+from ..projections.types import INTERRUPT
 from .errors import GraphRecursionError, NodeNotFound
 from .journal import Journal
 from .kept_messages import are_as_recorded
-from .message_ids import with_message_ids
+from .outcomes import stored_break, stored_writes
 from .payloads import checkpoint_payload, run_order, task_metadata
 from .rules import Closed, Finished, Rules, StepRefusal
 from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
-from .tasks import RunScope, Task, note, refuse_opaque, task_input
+from .tasks import RunScope, Task, refuse_opaque, task_input
 
 EVERY_CHANNEL = "*"
 """Under `__interrupt__` in the versions seen: every channel, up to a version."""
-_NONE_STORED = b"\xc0"
-_NOTHING_WRITTEN = [(NO_WRITES, _NONE_STORED)]
 
 
 class Loop:
@@ -106,7 +100,7 @@ class Loop:
         self.failure: BaseException | None = None
         self.refused = False
         """Whether the present step was refused: its writes at fault are void, so they are not folded again."""
-        self._record = StepRecord(journal, values, waits=not commits)
+        self.record = StepRecord(journal, values, waits=not commits)
 
     def limit_steps(self, *, fresh: bool) -> None:
         """Allow `limit` supersteps of nodes from here; an input's own two steps do not count."""
@@ -135,7 +129,7 @@ class Loop:
             return False
         cells = self.visible_cells()
         self.tasks = [self._task(task, cells) for task in run_order(planned, self.state)]
-        self._record.open(self.tasks, self.state, restore=not self.reruns)
+        self.record.open(self.tasks, self.state, restore=not self.reruns)
         if self._stops_at(self.interrupt_before):
             self.status = "interrupt_before"
             return False
@@ -213,69 +207,18 @@ class Loop:
 
     def on_task_done(self, task: Task) -> None:
         """Take a task's outcome: store it, show it. A value that cannot be stored makes the task fail."""
-        if task.writes is not None:
-            try:
-                stored = self._store(task)
-            except ValueEncodingError as error:
-                error.add_note(f"The value was written by the node {task.planned.name!r}.")
-                note(error, task)
-                task.writes, task.written, task.error = None, [], error
-            else:
-                self._record_task(task, stored)
-                self.stream.task_finished(task, self.step, self.values)
-                return
-        stored: list[tuple[str, Any]] = []
-        if len(task.answers) > task.given:
-            stored.append((RESUME, self.values.encode(task.answers)))
-        questions = self._questions(task)
+        assert self.state is not None
+        stored = None if task.writes is None else stored_writes(task, self.state, self.rules, self.values)
+        if stored is not None:
+            self._record_task(task, stored)
+            self.stream.task_finished(task, self.step, self.values)
+            return
+        self._record_task(task, stored_break(task, self.values))
         if task.error is not None:
-            self._record_task(task, [*stored, (ERROR, self.values.encode(list(describe_error(task.error))))])
             self.stream.task_failed(task, self.step)
             return
-        self._record_task(task, [(INTERRUPT, questions), *stored])
         self.stream.interrupted(task.interrupts, self.output_values)
         self.stream.task_paused(task, self.step)
-
-    def _questions(self, task: Task) -> Any:
-        """Return a task's questions as they are stored; one that cannot be stored makes the task fail."""
-        try:
-            return self.values.encode(list(task.interrupts))
-        except ValueEncodingError as error:
-            error.add_note(f"The question was asked by the node {task.planned.name!r}.")
-            note(error, task)
-            task.interrupts, task.error = (), error
-            return None
-
-    def _store(self, task: Task) -> list[tuple[str, Any]]:
-        """Encode a task's writes, keep what comes back decoded, and return what is recorded."""
-        assert self.state is not None
-        assert task.writes is not None
-        values, planned, channels = self.values, task.planned, self.spec.channels
-        inputs: Inputs = self.state.inputs if planned.name == START else {}
-        stored: list[tuple[str, Any]] = []
-        for place, (channel, value) in enumerate(task.writes):
-            if values.plain or channel in self.rules.untracked:
-                origin = (self.state.id, planned.path, channel, place)
-                task.written.append((channel, Written(value, origin, _same, value)))
-                continue
-            # The place among the recorded writes: a reader finds the same one.
-            origin = (self.state.id, planned.path, channel, len(stored))
-            if value is None:
-                data: Any = _NONE_STORED
-                decoded = None
-            elif channel in inputs:
-                data = inputs[channel]
-                decoded = values.decode(data)
-            else:
-                data = values.encode(with_message_ids(channels.get(channel), value, origin))
-                decoded = values.decode(data)
-            task.written.append((channel, Written(data, origin, values.decode, decoded)))
-            stored.append((channel, None if channel in inputs and value is not None else data))
-        parts = [data for _channel, data in stored]
-        fitting = values.fit(parts)
-        if fitting is not parts:
-            stored = [(channel, data) for (channel, _data), data in zip(stored, fitting, strict=True)]
-        return stored or _NOTHING_WRITTEN
 
     def _record_task(self, task: Task, stored: list[tuple[str, Any]]) -> None:
         if self.journal is None:
@@ -285,7 +228,7 @@ class Loop:
         event = ChannelWritten(
             self.state.id, self.state.namespace, planned.id, planned.name, planned.path, tuple(stored)
         )
-        self._record.add(event, self.now_us())
+        self.record.add(event, self.now_us())
 
     # Closing
 
@@ -301,12 +244,12 @@ class Loop:
                 return False
         assert self.state is not None
         try:
-            closed = self._closed(self.tasks)
+            closed = self.closed(self.tasks)
         except StepRefusal as refusal:
             self._refuse(refusal)
             return False
         updated = closed.updated
-        self.commit("loop", closed, self._record.applied(self.tasks), {}, step=self.step)
+        self.commit("loop", closed, self.record.applied(self.tasks), {}, step=self.step)
         if not updated.isdisjoint(self.stream.output_keys):
             self.stream.values(self.output_values)
         if self._stops_at(self.interrupt_after):
@@ -319,7 +262,8 @@ class Loop:
             self.journal.writer.step_done()
         return True
 
-    def _closed(self, tasks: Sequence[Task]) -> Closed:
+    def closed(self, tasks: Sequence[Task]) -> Closed:
+        """Return what closing the step amounts to with these tasks; raises `StepRefusal`."""
         assert self.state is not None
         finished = [
             Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written) for task in tasks
@@ -381,7 +325,7 @@ class Loop:
             seen,
             self._updated(source, closed),
         )
-        place = journal.next_version + self._record.waiting if journal is not None else 0
+        place = journal.next_version + self.record.waiting if journal is not None else 0
         state = state_after(
             base,
             event,
@@ -394,7 +338,7 @@ class Loop:
             seen=seen_now,
         )
         if journal is not None:
-            events = [*self._record.take(), event] if self.commits else self._record.take()
+            events = [*self.record.take(), event] if self.commits else self.record.take()
             journal.append(events, time_us, state)
         self._go_to(state, closed)
         return state
@@ -413,7 +357,7 @@ class Loop:
         self.untracked = closed.untracked
         self.ahead, self.ahead_version = [], 0
         self.step = state.step + 1
-        self._record.close()
+        self.record.close()
 
     def _results(self, closed: Closed) -> list[ChannelResult]:
         """Return a close's results as they are recorded: behind what came ahead of it, with digests."""
@@ -462,9 +406,9 @@ class Loop:
         assert self.state is not None
         kind, text, shown = map(written_text, describe_error(refusal.error))
         event = StepRefused(self.state.id, self.state.namespace, refusal.channel, voided, (kind, text, shown))
-        self._record.refuse(event, self.now_us())
+        self.record.refuse(event, self.now_us())
 
-    # Ending
+    # Pausing
 
     def paused_values(self) -> None:
         """Show the state with what finished siblings wrote, when a step pauses."""
@@ -472,56 +416,13 @@ class Loop:
         if not finished:
             return
         try:
-            closed = self._closed(finished)
+            closed = self.closed(finished)
         except StepRefusal:
             # The step closes, or is refused, when its last task is done; not now.
             return
         self.cells, self.untracked = closed.cells, closed.untracked
         if not closed.updated.isdisjoint(self.stream.output_keys):
             self.stream.values(self.output_values)
-
-    def end(self, outcome: str) -> None:
-        """Record how the run ended, and what the finished tasks of an open step amount to."""
-        journal = self.journal
-        if journal is None:
-            return
-        if not self.commits:
-            self._commit_at_exit()
-        steps = self._open_steps() if outcome != "finished" else ()
-        checkpoint = self.state.id if self.state is not None else None
-        journal.append([*self._record.take(), RunEnded(outcome, checkpoint, steps)], self.now_us())
-
-    def _open_steps(self) -> tuple[OpenStep, ...]:
-        state = self.state
-        finished = [task for task in self.tasks if task.done and self._record.has(task)]
-        if state is None or self.refused or (not finished and not self.ahead_version):
-            return ()
-        cells = self.cells
-        self.cells = state.cells if not self.ahead else self._cells_ahead()
-        try:
-            closed = self._closed(finished) if finished else None
-        except StepRefusal:
-            return ()
-        finally:
-            self.cells = cells
-        changes = [*self.ahead, *(closed.results if closed is not None else ())]
-        results = fitted(changes, self.values)
-        return (OpenStep(state.namespace, state.id, self._record.applied(finished), tuple(results)),)
-
-    def _cells_ahead(self) -> Cells:
-        assert self.state is not None
-        return fold_step(self.state.cells, self.ahead, {}, self.values)
-
-    def _commit_at_exit(self) -> None:
-        """Record the run's last checkpoint as one step from the state before the run."""
-        state, journal = self.state, self.journal
-        assert journal is not None
-        if state is None or state is self.base:
-            return
-        event, final = exit_commit(self, state)
-        journal.append([event], state.time_us, final)
-        # The open step's writes follow the checkpoint that they belong to.
-        self._record.renumber()
 
     # What callers see
 
@@ -549,7 +450,3 @@ class Loop:
             values=self.values,
             output=self.stream.output,
         )
-
-
-def _same(data: Any) -> Any:
-    return data

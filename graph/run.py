@@ -20,6 +20,7 @@ from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
 from .begin import Start, begin
 from .config import configurable, recursion_limit_of
 from .driver import drive
+from .ending import end_run
 from .errors import InvalidRunId
 from .fence import not_from_within
 from .interrupts import is_answer_map
@@ -102,7 +103,7 @@ class Run:
             if writer is not None:
                 writer.release()
             if outcome != "lost" and loop.journal is not None and loop.records:
-                loop.end(outcome)
+                end_run(loop, outcome)
                 loop.journal.writer.drain()
                 loop.journal.publish(threads_of(cast("Persistence", threads_log).log))
         yield

@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from ..eventlog.errors import LogGap
@@ -89,15 +89,11 @@ class Threads:
             return found
         fresh: dict[bytes, int] = {}
         position = 0
-        for page in log.scan_stream(stream, after=upto):
-            for record in page:
-                upto = record.header.version
-                if record.header.kind == CheckpointCommitted.kind:
-                    event = record.event
-                    assert isinstance(event, CheckpointCommitted)
-                    fresh[event.id] = upto
-                    if event.id == checkpoint:
-                        position = record.position
+        for record in _commits(log, stream, upto):
+            id_ = cast("CheckpointCommitted", record.event).id
+            upto = fresh[id_] = record.header.version
+            if id_ == checkpoint:
+                position = record.position
         if 0 < position <= self.views.position(log) and self.views.version_of(log, stream, checkpoint) is None:
             # They go that far, and do not know it: its row is gone or was changed.
             self.views.distrust()
@@ -124,6 +120,12 @@ class Threads:
                 self._cache.move_to_end(place)
             while len(self._cache) > _CACHED_THREADS:
                 self._cache.popitem(last=False)
+
+
+def _commits(log: EventLog, stream: bytes, after: int) -> Iterator[Record]:
+    """Yield the records behind version `after` in which a stream commits a checkpoint."""
+    for page in log.scan_stream(stream, after=after):
+        yield from [record for record in page if record.header.kind == CheckpointCommitted.kind]
 
 
 _THREADS: WeakKeyDictionary[EventLog, Threads] = WeakKeyDictionary()

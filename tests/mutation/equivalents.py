@@ -44,10 +44,10 @@ PROOFS: dict[tuple[str, str, str, str], str] = {
         "(packet.node if namespace else f'{namespace}|{packet.node}')",
     ): "as in `Rules._pull`: part of what a task's id is a digest of",
     (
-        "graph/loop.py",
-        "Loop._commit_at_exit",
-        "state is None or state is self.base",
-        "(state is self.base)",
+        "graph/ending.py",
+        "_commit_at_exit",
+        "state is None or state is loop.base",
+        "(state is loop.base)",
     ): "a run without a state has no base either, and then `state is self.base` is `None is None`",
     (
         "graph/journal.py",
