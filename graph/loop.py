@@ -1,8 +1,8 @@
 """The superstep loop, as a state machine without I/O of its own: plan, run tasks, take outcomes, close, record.
 
 A driver calls `tick`, runs `tasks` in any way it likes (threads, an event loop, by hand), reports each with
-`on_task_done`, and calls `close`. How a run begins (input, answer, replay) is in `begin`, how it ends in `ending`; what a
-step means in `rules`, and what is stored of a task in `outcomes`.
+`on_task_done`, and calls `close`. How a run begins (input, answer, replay) is in `begin`, how it ends in `ending`;
+what a step means in `rules`, and what is stored of a task in `outcomes`.
 """
 
 from __future__ import annotations
