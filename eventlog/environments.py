@@ -6,8 +6,8 @@ the code sees two calls: `read` and `write`, each a transaction that ends before
 commit are on one thread.
 
 The file is reserved large and sparse from the start (64 GiB, halved while the system refuses), so growing is
-rare; when it happens, it happens behind a gate that no transaction of this process is inside of, and the same
-work is run again.
+rare; when it happens, it happens behind a gate (`gate`) that no transaction of this process is inside of, and the
+same work is run again. Slots that killed readers left are swept at open, now and then, and when they are in the way.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -35,6 +34,8 @@ from .errors import (
     ReadOnlyLog,
     Unavailable,
 )
+from .gate import Gate
+from .lockless import LOCK_FILE, opened_elsewhere
 
 DATA_FILE = "data.mdb"
 LARGEST_MAP = 64 << 30
@@ -44,10 +45,12 @@ _META_TRANSACTION_AT = 144
 """Where a meta page of format 0.9 on a 64-bit machine holds its transaction's id."""
 _META_TRIES = 20
 _META_PAUSE_SECONDS = 0.01
+_NO_LOCKS = "(no reader locks)\n"
+"""What LMDB says of the readers of an environment that it reads without locks."""
 _MAX_TABLES = 32
 _MAX_READERS = 1024
-_GATE_SECONDS = 60.0
-_GATE_LOOK_SECONDS = 0.0005
+_SWEEP_EVERY = 256
+"""After how many writes slots of killed readers are looked for: each keeps every page that was freed since."""
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 Table = Any
@@ -91,8 +94,10 @@ class Environment:
         self._data_file = path / DATA_FILE
         self._pid = os.getpid()
         self._references = 1
-        self._gate = _Gate()
+        self._gate = Gate()
         self._map_size = LARGEST_MAP
+        self._writes = 0
+        self._lockless = False
         self._env: lmdb.Environment | None = self._open()
         self._page_size = self._env.stat()["psize"]
         try:
@@ -107,11 +112,16 @@ class Environment:
 
         Transactions do not nest: `work` calls neither `read` nor `write`.
         """
+        swept = False
         while True:
             try:
                 return self._read_once(work)
             except lmdb.MapResizedError:
                 self._adopt()
+            except lmdb.ReadersFullError as error:
+                if swept or not self._sweep():
+                    raise translated(error, self.path) from error
+                swept = True
             except lmdb.Error as error:
                 raise translated(error, self.path) from error
 
@@ -124,6 +134,9 @@ class Environment:
         """
         if self.read_only:
             raise ReadOnlyLog(f"{self.path} was opened read-only; open it without read_only to write")
+        self._writes += 1
+        if self._writes % _SWEEP_EVERY == 0:
+            self._sweep()
         while True:
             map_size = self._map_size
             try:
@@ -186,11 +199,9 @@ class Environment:
         """Count one more user, who may need more tables or the right to write."""
         self._environment()
         if self.read_only and not read_only:
-            with self._gate.exclusive():
-                self._open_to_write({*self.tables, *tables})
+            self._gate.alone(lambda: self._open_to_write({*self.tables, *tables}))
         elif not set(tables) <= set(self.tables):
-            with self._gate.exclusive():
-                self._open_tables(tables)
+            self._gate.alone(lambda: self._open_tables(tables))
         self._references += 1
 
     def close(self) -> None:
@@ -201,9 +212,12 @@ class Environment:
             self._references -= 1
             if self._references == 0:
                 _OPEN.pop(self.file_key, None)
-                with self._gate.exclusive():
-                    self._env.close()
-                    self._env = None
+                self._gate.alone(self._close)
+
+    def _close(self) -> None:
+        if self._env is not None:
+            self._env.close()
+            self._env = None
 
     def drop(self) -> None:
         """Let go of an environment inherited through `fork`, without touching the parent's locks."""
@@ -226,7 +240,10 @@ class Environment:
         thread = threading.get_ident()
         try:
             self._gate.enter(thread)
-            with self._environment().begin() as transaction:
+            env = self._environment()
+            if self._lockless:
+                self._demand_nobody_writes()
+            with env.begin() as transaction:
                 return work(transaction)
         finally:
             self._gate.leave(thread)
@@ -249,31 +266,58 @@ class Environment:
         finally:
             self._gate.leave(thread)
 
+    def _demand_nobody_writes(self) -> None:
+        if opened_elsewhere(self.path):
+            raise LogLocked(
+                f"{self.path} lies on a read-only file system, and another process has it open where it can be "
+                "written: read it there, or a copy of it, or wait until it is closed"
+            )
+
     def _open(self) -> lmdb.Environment:
         if not self.read_only:
             self.path.mkdir(parents=True, exist_ok=True)
+        env = self._open_largest()
+        # Looked for before anything is read: a killed reader keeps its slot until somebody looks.
+        env.reader_check()
+        self._map_size = env.info()["map_size"]
+        self._lockless = env.readers() == _NO_LOCKS
+        if self._lockless:
+            try:
+                self._demand_nobody_writes()
+            except BaseException:
+                env.close()
+                raise
+        return env
+
+    def _open_largest(self) -> lmdb.Environment:
+        refused = False
         while True:
             try:
-                env = lmdb.open(
-                    str(self.path),
-                    map_size=self._map_size,
-                    max_dbs=_MAX_TABLES,
-                    max_readers=_MAX_READERS,
-                    readonly=self.read_only,
-                    create=not self.read_only,
-                    lib_version=0,
-                )
+                env = self._open_with(self._map_size)
             except lmdb.MemoryError as error:
                 if self._map_size <= SMALLEST_MAP:
                     raise self._refused(error) from error
-                self._map_size //= 2
+                refused = True
             except lmdb.Error as error:
                 raise translated(error, self.path) from error
             else:
-                # A killed reader keeps its slot, and with it every page freed since, until somebody looks.
-                env.reader_check()
-                self._map_size = env.info()["map_size"]
-                return env
+                if not refused or self._map_size <= SMALLEST_MAP:
+                    return env
+                # Where room is scarce, half of what there is: others need some, keys/ and views/ among them.
+                env.close()
+                refused = False
+            self._map_size //= 2
+
+    def _open_with(self, map_size: int) -> lmdb.Environment:
+        return lmdb.open(
+            str(self.path),
+            map_size=map_size,
+            max_dbs=_MAX_TABLES,
+            max_readers=_MAX_READERS,
+            readonly=self.read_only,
+            create=not self.read_only,
+            lib_version=0,
+        )
 
     def _refused(self, error: lmdb.Error) -> LithographError:
         """Return what to raise when the system refuses even the smallest map."""
@@ -322,34 +366,56 @@ class Environment:
         """Open an existing table; return whether it exists."""
         if name not in self.tables:
             try:
+                # In an environment that may be written this waits for whoever writes just now: a handle that was made
+                # in a transaction that only reads is not kept.
                 self.tables[name] = self._environment().open_db(name.encode(), create=False)
             except lmdb.NotFoundError:
                 return False
         return True
 
+    def _sweep(self) -> int:
+        """Give back the slots of killed readers, and the pages that they kept; return how many there were."""
+        thread = threading.get_ident()
+        try:
+            self._gate.enter(thread)
+            return self._environment().reader_check()
+        finally:
+            self._gate.leave(thread)
+
     def _grow(self, seen: int) -> None:
-        """Double the map, unless another thread did since `seen`."""
-        with self._gate.exclusive():
-            if self._map_size == seen:
-                try:
-                    self._environment().set_mapsize(seen * 2)
-                except lmdb.Error as error:
-                    raise Unavailable(f"{self.path} is full at {seen:,} bytes and cannot grow: {error}") from error
-                self._map_size = seen * 2
+        """Make room: pages that killed readers kept, else double the map, unless another thread did since `seen`."""
+        if not self._sweep():
+            self._gate.alone(lambda: self._double(seen))
+
+    def _double(self, seen: int) -> None:
+        if self._map_size != seen:
+            return
+        try:
+            self._environment().set_mapsize(seen * 2)
+        except lmdb.Error as error:
+            raise Unavailable(f"{self.path} is full at {seen:,} bytes and cannot grow: {error}") from error
+        self._map_size = seen * 2
 
     def _adopt(self) -> None:
         """Take over the size that another process gave the map."""
-        with self._gate.exclusive():
-            self._environment().set_mapsize(0)
-            self._map_size = self._environment().info()["map_size"]
+        self._gate.alone(self._take_over)
+
+    def _take_over(self) -> None:
+        self._environment().set_mapsize(0)
+        self._map_size = self._environment().info()["map_size"]
 
 
 def translated(error: lmdb.Error, path: Path) -> LithographError:
     """Return our error for one of LMDB's."""
     if isinstance(error, _DAMAGE):
         return CorruptionError(f"{path} is damaged ({error}); restore it from a backup")
-    if isinstance(error, lmdb.ReadonlyError | lmdb.LockError) or errno.EACCES in error.args:
-        return LogLocked(f"{path} cannot be opened: {error}; check who holds it and its permissions")
+    if os.strerror(errno.EROFS) in str(error):
+        return LogLocked(f"{path} lies on a read-only file system; open the log with read_only=True to read it")
+    if isinstance(error, lmdb.ReadonlyError | lmdb.LockError) or os.strerror(errno.EACCES) in str(error):
+        return LogLocked(
+            f"{path} cannot be opened: {error}; check who holds it, and that {LOCK_FILE} may be written: readers leave "
+            "their sign there"
+        )
     return Unavailable(f"{path} cannot be used now: {error}")
 
 
@@ -363,47 +429,6 @@ _DAMAGE = (
     lmdb.BadTxnError,
     lmdb.ProblemError,
 )
-
-
-class _Gate:
-    """Many may be inside at once, one may shut it and be alone.
-
-    Whoever goes in says so and then looks whether the gate is shut; whoever shuts it does that and then looks who is
-    inside: one of the two always sees the other. There is no lock that an interrupt could leave taken, and whoever
-    goes in goes out in a `finally`, so an interrupt leaves nobody inside.
-    """
-
-    def __init__(self) -> None:
-        self._inside: dict[int, bool] = {}
-        self._shut = False
-        self._alone = threading.Lock()
-
-    def enter(self, thread: int) -> None:
-        """Go in, waiting while the gate is shut. A thread goes in once at a time."""
-        self._inside[thread] = True
-        while self._shut:
-            self._inside.pop(thread, None)
-            time.sleep(_GATE_LOOK_SECONDS)
-            self._inside[thread] = True
-
-    def leave(self, thread: int) -> None:
-        """Go out, if inside."""
-        self._inside.pop(thread, None)
-
-    @contextmanager
-    def exclusive(self) -> Generator[None]:
-        """Be alone within the block; raises `Unavailable` when somebody does not come out."""
-        with self._alone:
-            try:
-                self._shut = True
-                deadline = time.monotonic() + _GATE_SECONDS
-                while self._inside:
-                    if time.monotonic() > deadline:
-                        raise Unavailable("the log's file must be resized, but a transaction does not end; try again")
-                    time.sleep(_GATE_LOOK_SECONDS)
-                yield
-            finally:
-                self._shut = False
 
 
 def _file_key(path: Path) -> _FileKey | None:

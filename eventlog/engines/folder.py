@@ -11,11 +11,12 @@ from pathlib import Path
 
 from ..environments import DATA_FILE
 from ..errors import LogLocked, NetworkFileSystem, NotALog
+from ..mounts import file_system_of
 from .lmdb import KEYS, LOG, LmdbEngine
 
 _OURS = {LOG, KEYS, "views"}
 _SQLITE = b"SQLite format 3\x00"
-_MOUNTS = Path("/proc/self/mounts")
+_MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = {
     "9p",
     "afs",
@@ -68,9 +69,14 @@ def _is_log(path: Path) -> bool:
         return False
     if not path.exists():
         return False
-    with path.open("rb") as file:
-        if file.read(len(_SQLITE)) == _SQLITE:
-            raise NotALog(f"{path} is a SQLite database, a log is a folder: give the log its own path")
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_SQLITE))
+    except IsADirectoryError:
+        # Another process has just made it.
+        return _is_log(path)
+    if begins == _SQLITE:
+        raise NotALog(f"{path} is a SQLite database, a log is a folder: give the log its own path")
     raise NotALog(f"{path} is a file, a log is a folder: give the log a path of its own")
 
 
@@ -86,15 +92,7 @@ def _refuse_network(path: Path) -> None:
 def _file_system(path: Path) -> str:
     """Return the type of the file system a path lies on; empty where the system does not say."""
     try:
-        lines = _MOUNTS.read_text(errors="replace").splitlines()
+        table = _MOUNTS.read_bytes()
     except OSError:
         return ""
-    target = str(path.absolute().resolve())
-    best, kind = "", ""
-    for line in lines:
-        fields = line.split(" ")
-        mount = fields[1].encode().decode("unicode_escape") if "\\" in fields[1] else fields[1]
-        inside = target == mount or target.startswith(mount.rstrip("/") + "/")
-        if inside and len(mount) >= len(best):
-            best, kind = mount, fields[2]
-    return kind
+    return file_system_of(os.fsencode(path.absolute().resolve()), table)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..environments import DATA_FILE, Environment, Transaction, open_environment
-from ..errors import CorruptionError
+from ..errors import CorruptionError, OutcomeUnknown, Unavailable
 from . import rows
 from .tree import take_after
 
@@ -42,9 +42,15 @@ class KeyTable:
             raise
 
     def draw(self, count: int) -> tuple[int, list[bytes]]:
-        """Make new keys durable and return the first one's number and the keys."""
+        """Make new keys durable and return the first one's number and the keys.
+
+        Raises `Unavailable` when that fails; should they be there all the same, nobody uses them.
+        """
         keys = [self._random(32) for _ in range(count)]
-        return self.environment.write(lambda transaction: self._draw(transaction, keys)), keys
+        try:
+            return self.environment.write(lambda transaction: self._draw(transaction, keys)), keys
+        except OutcomeUnknown as error:
+            raise Unavailable(f"no scope keys could be drawn, so nothing was appended: {error}") from error
 
     def key(self, number: int) -> bytes | None:
         """Return a key, or `None` when it was destroyed or never drawn."""

@@ -202,7 +202,7 @@ class LmdbEngine:
     def _read_identity(self, *, may_create: bool) -> Identity:
         row = self._log.read(lambda transaction: transaction.get(rows.IDENTITY))
         if row is None and may_create and not self.read_only:
-            row = self._log.write(self._create)
+            row = self._make_identity()
             _sync_folders(self.path / LOG, self.path, self.path.parent)
         if row is None:
             raise CorruptionError(f"{self.path} has lost its identity; restore it from a backup")
@@ -210,6 +210,12 @@ class LmdbEngine:
         if identity.format > FORMAT_VERSION:
             raise NewerFormat(f"{self.path} has format {identity.format}, this version reads {FORMAT_VERSION}: upgrade")
         return identity
+
+    def _make_identity(self) -> bytes:
+        try:
+            return self._log.write(self._create)
+        except OutcomeUnknown as error:
+            raise Unavailable(f"{self.path} could not be made into a log; open it again: {error}") from error
 
     def _create(self, transaction: Transaction) -> bytes:
         row = transaction.get(rows.IDENTITY)
