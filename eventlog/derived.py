@@ -198,10 +198,11 @@ def open_rows(log_folder: Path, *, read_only: bool) -> DerivedRows | None:
     """
     folder = log_folder / FOLDER
     if read_only:
-        if not _ever_written(folder):
+        path = folder / DATA_FILE
+        if not path.exists() or not path.stat().st_size:
             return None
         try:
-            return DerivedRows(folder, read_only=True)
+            return _rows_written(folder)
         except LithographError as error:
             raise ViewDamaged(f"{folder} cannot be opened: {error}") from error
     try:
@@ -211,18 +212,12 @@ def open_rows(log_folder: Path, *, read_only: bool) -> DerivedRows | None:
         return DerivedRows(folder, read_only=False)
 
 
-def _ever_written(folder: Path) -> bool:
-    """Tell whether there is more than a file that somebody began to make: whoever did may have been killed."""
-    path = folder / DATA_FILE
-    if not path.exists() or not path.stat().st_size:
-        return False
+def _rows_written(folder: Path) -> DerivedRows | None:
+    """Open views to read; `None` where somebody only began to make the file: whoever did may have been killed."""
+    environment = open_environment(folder, (), read_only=True)
     try:
-        environment = open_environment(folder, (), read_only=True)
-    except LithographError:
-        # Whatever is wrong with it, something was there.
-        return True
-    try:
-        return environment.last_transaction() > 0
+        # The file is open already, and is shared.
+        return DerivedRows(folder, read_only=True) if environment.last_transaction() else None
     finally:
         environment.close()
 

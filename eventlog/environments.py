@@ -92,6 +92,7 @@ class Environment:
         self.tables: dict[str, Table] = {}
         """Handles by name; good until the environment is closed."""
         self._data_file = path / DATA_FILE
+        self._data_name = str(self._data_file)
         self._pid = os.getpid()
         self._references = 1
         self._gate = Gate()
@@ -150,14 +151,13 @@ class Environment:
 
     def check_size(self) -> None:
         """Raise `CorruptionError` when the file ends before its last page: touching that would be fatal."""
-        # The first two pages tell how many there are, so their own presence is looked at first. The size is looked at
-        # again after the number of pages: another commit may have made the file longer in between.
-        size = os.stat(self._data_file).st_size
+        # The first two pages tell how many there are, so their own presence is looked at first.
+        size, last = os.stat(self._data_name).st_size, 1
         if size >= 2 * self._page_size:
             last = self._info("last_pgno")
-            size = os.stat(self._data_file).st_size
-        else:
-            last = 1
+            if size < (last + 1) * self._page_size:
+                # Another commit may have made the file longer in between.
+                size = os.stat(self._data_name).st_size
         if size < (last + 1) * self._page_size:
             raise CorruptionError(f"{self._data_file} has been cut to {size:,} bytes; restore it from a backup")
 
