@@ -38,6 +38,7 @@ from .rungs import (
     digest_in,
     encode_row,
     rung_key,
+    sizes_after,
 )
 from .state import CheckpointState
 from .thread import Thread
@@ -202,17 +203,17 @@ class _Job:
 
     def _list(self, channel: str, cell: ListCell, key: bytes, recorded: int) -> CellRow | None:
         old = self._before.cells.get(channel)
-        place, chunks, start = self._state.version, 0, 0
+        place, chunks, start, sizes = self._state.version, 0, 0, 0
         # A chain without digests and one with them are checked apart.
         if old and old[0].form == LIST and cell.extends(old[1]) and bool(old[2]) == bool(cell.digest):
             place = old[0].place
-            chunks, start = old[0].data
+            chunks, start, sizes = old[0].data
         if cell.digest and digest_of(key, cell, self._values) != cell.digest:
             return None
         if start < cell.length:
-            chunks += 1
+            chunks, sizes = chunks + 1, sizes_after(sizes, cell.length - start)
             self._chunks[chunk_key(self._stream, channel, place, chunks)] = self._values.raw(cell.since(start))
-        return CellRow(channel, LIST, place, [chunks, cell.length], recorded)
+        return CellRow(channel, LIST, place, [chunks, cell.length, sizes], recorded)
 
     def _stored(self, cell: Cell, key: bytes) -> tuple[int, Any]:
         """Return a cell's form and stored value; `None` for a value that does not have its digest."""

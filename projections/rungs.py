@@ -8,11 +8,14 @@ What a commit says of itself (id, step, tasks, …) is not stored: it is read fr
 Any other value is stored where it changed, small ones in the rung's own row.
 
 A value is given out only when its bytes have the running digest that the log recorded for it; otherwise `ViewDamaged`.
+Elements of a list are hashed for that and for nothing else: the checksums of their rows are not looked at by readers.
+How many elements a chunk says it has is not in the digest: the rung's row says that once more, by `sizes_after`.
 Read `rung_builder` for how rungs are made, `views` for who looks them up.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -31,7 +34,7 @@ from ..eventlog.events import (
 )
 from ..eventlog.log import EventLog, Record
 from ..eventlog.record import NO_ID
-from ..eventlog.serde.format import array_length
+from ..eventlog.serde.format import array_header, array_length
 from .cells import Backing, Cell, LazyCell, ListCell, Values
 from .digests import ListDigest, channel_key, whole_digest
 from .fold import Cells, fold_step
@@ -53,7 +56,7 @@ class CellRow(Struct, frozen=True, array_like=True, gc=False):
     place: int
     """Version of the rung under which the value's chunk lies, or the list's chain; 0: `data` is the value."""
     data: Any
-    """The stored value; of a list [number of chunks, number of elements]; otherwise `None`."""
+    """The stored value; of a list [number of chunks, number of elements, `sizes_after` these]; otherwise `None`."""
     version: int
     """Number of the commit that recorded the digest; 0 for a channel of the graph's own, which has none."""
 
@@ -99,8 +102,8 @@ class RowSource(Protocol):
         """Return a row's value, or `None`."""
         ...
 
-    def range(self, table: str, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the rows with keys from `low` up to and including `high`, in order."""
+    def range(self, table: str, low: bytes, high: bytes, *, vouched: bool = False) -> list[tuple[bytes, bytes]]:
+        """Return the rows with keys from `low` up to and including `high`, in order; `vouched`: not checked yet."""
         ...
 
     def keys(self, table: str, low: bytes, high: bytes) -> list[bytes]:
@@ -126,6 +129,12 @@ def chunk_key(stream: bytes, channel: str, place: int, number: int = 0) -> bytes
     """Return the key of a chunk."""
     name = blake3(channel.encode("utf-8", "surrogatepass")).digest(8)
     return stream + name + place.to_bytes(8, "big") + number.to_bytes(4, "big")
+
+
+def chunk_keys(stream: bytes, channel: str, place: int, count: int) -> list[bytes]:
+    """Return the keys of a list's first chunks."""
+    chain = chunk_key(stream, channel, place)[:-4]
+    return [chain + number.to_bytes(4, "big") for number in range(1, count + 1)]
 
 
 class StreamRungs:
@@ -185,12 +194,12 @@ class StreamRungs:
     def _cell(self, row: CellRow) -> Cell:
         digest, key = self._digest(row)
         if row.form == LIST:
-            chunks, length = row.data
+            chunks, length, sizes = row.data
             chain = self._chain(row, chunks, key)
-            if digest and chain.digests[chunks] != digest:
+            if chain.ends[chunks] != (digest, length, sizes):
                 raise self._mismatch(row)
-            if chain.lengths[chunks] != length:
-                raise self._mismatch(row)
+            # Only now: what reads a shorter list out of it decodes all of it.
+            self._chains[row.channel, row.place] = chain
             cell: Cell = ListCell([], length, chain.backing)
         else:
             data = row.data if row.place == _INLINE else self._chunk(row)
@@ -223,16 +232,15 @@ class StreamRungs:
 
     def _chain(self, row: CellRow, chunks: int, key: bytes) -> _Chain:
         """Return the list that begins with so many chunks; a longer one that was read before will do."""
-        name = (row.channel, row.place)
-        chain = self._chains.get(name)
-        if chain is None or len(chain.digests) <= chunks:
-            low = chunk_key(self._stream, row.channel, row.place, 1)
-            high = chunk_key(self._stream, row.channel, row.place, chunks)
-            found = self._rows.range("chunks", low, high) if chunks else []
-            if len(found) != chunks:
-                raise self._mismatch(row)
-            chain = self._chains[name] = _Chain([data for _key, data in found], key, self._values.decode)
-        return chain
+        chain = self._chains.get((row.channel, row.place))
+        if chain is not None and len(chain.ends) > chunks:
+            return chain
+        keys = chunk_keys(self._stream, row.channel, row.place, chunks)
+        found = self._rows.range("chunks", keys[0], keys[-1], vouched=bool(key)) if chunks else []
+        chunks_found = [data for _at, data in found]
+        if [at for at, _data in found] != keys or not all(map(_has_header, chunks_found)):
+            raise self._mismatch(row)
+        return _Chain(chunks_found, key, self._values.decode)
 
     def _digest(self, row: CellRow) -> tuple[bytes, bytes]:
         """Return a channel's digest as the log recorded it, and the key it was made with; both may be empty."""
@@ -275,19 +283,39 @@ class StreamRungs:
 
 
 class _Chain:
-    """A list as its chunks: digest and length behind each, elements decoded when somebody looks."""
+    """A list as its chunks: digest, length and sizes behind each, elements decoded when somebody looks."""
 
     def __init__(self, chunks: list[bytes], key: bytes, decode: Callable[[Any], Any]) -> None:
         running = ListDigest(key) if key else None
-        self.digests = [b"" if running is None else running.digest()]
-        self.lengths = [0]
+        length = sizes = 0
+        self.ends = [(b"" if running is None else running.digest(), length, sizes)]
         for chunk in chunks:
             if running is not None:
                 running.extend(chunk)
-            self.digests.append(b"" if running is None else running.digest())
-            self.lengths.append(self.lengths[-1] + array_length(chunk))
-        self.backing = Backing(load=lambda: [element for chunk in chunks for element in decode(chunk)])
+            size = array_length(chunk)
+            length, sizes = length + size, sizes_after(sizes, size)
+            self.ends.append((b"" if running is None else running.digest(), length, sizes))
+        self.backing = Backing(load=lambda: _elements(chunks, decode))
         self.backing.running = running
+
+
+def _has_header(data: bytes) -> bool:
+    """Tell whether bytes begin as an encoded list does, in the one way in which its length is written."""
+    return bool(data) and data.startswith(array_header(array_length(data)))
+
+
+def _elements(chunks: list[Any], decode: Callable[[Any], Any]) -> list[Any]:
+    """Return the elements of encoded chunks, and let go of the bytes of each as soon as it is decoded."""
+    for place, chunk in enumerate(chunks):
+        # Who was interrupted begins again, with some that are decoded.
+        if type(chunk) is bytes:
+            chunks[place] = decode(chunk)
+    return [element for chunk in chunks for element in chunk]
+
+
+def sizes_after(sizes: int, size: int) -> int:
+    """Return the checksum over the sizes of a list's chunks, in order, with one more."""
+    return zlib.crc32(size.to_bytes(4, "big"), sizes)
 
 
 def digest_in(event: CheckpointCommitted, channel: str) -> bytes:

@@ -229,9 +229,9 @@ class _Pass:
         """Return a row's value."""
         return self._new[table].get(key) or self._rows.get(table, key)
 
-    def range(self, table: str, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
+    def range(self, table: str, low: bytes, high: bytes, *, vouched: bool = False) -> list[tuple[bytes, bytes]]:
         """Return rows in order of key."""
-        found = dict(self._rows.range(table, low, high))
+        found = dict(self._rows.range(table, low, high, vouched=vouched))
         found.update((key, value) for key, value in self._new[table].items() if low <= key <= high)
         return sorted(found.items())
 

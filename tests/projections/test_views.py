@@ -18,6 +18,7 @@ import pytest
 from lithograph.eventlog import EventLog, ManualClock
 from lithograph.eventlog.derived import TABLES, inspect_rows, open_rows, writers_lock
 from lithograph.eventlog.serde import Serializer
+from lithograph.eventlog.serde.format import array_body, array_header, array_length
 from lithograph.projections.checkpointer import EventLogSaver
 from lithograph.projections.reader import threads_of
 from lithograph.projections.values import LogValues
@@ -165,6 +166,56 @@ def test_a_value_that_the_log_does_not_vouch_for_is_not_returned(copy: Path, liv
         talk(graph_over(changed), "one", 1)
         assert view_writer_of(changed).catch_up(), "the next pass makes them anew"
         assert not threads_of(changed).views.distrusted
+
+
+def _renamed(chunks: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return chunks of lists that say that they are maps."""
+    return {key: bytes([data[0] ^ 0x10]) + data[1:] for key, data in chunks.items() if data[0] & 0xF0 == 0x90}
+
+
+def _shifted(chunks: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return neighbours of which one says that it has an element more, and the next one that it has one less."""
+    changed: dict[bytes, bytes] = {}
+    for key in chunks:
+        after = key[:-4] + (int.from_bytes(key[-4:], "big") + 1).to_bytes(4, "big")
+        if after in chunks and key not in changed:
+            for place, more in ((key, 1), (after, -1)):
+                whole = chunks[place]
+                changed[place] = array_header(array_length(whole) + more) + bytes(array_body(whole))
+    return changed
+
+
+@pytest.mark.parametrize("change", [_renamed, _shifted])
+def test_headers_of_chunks_are_not_believed(
+    tmp_path: Path, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]]
+) -> None:
+    """No digest covers what a chunk says of itself, its kind and its length: when they were changed, checksum and all,
+    readers notice it before they decode anything."""
+    path = tmp_path / "log"
+    with EventLog(path) as log:
+        # Few long lines, so that there is a chunk for every few elements; then short ones.
+        for length in (20_000, 40):
+            _talk_of(log, length, 30)
+        assert view_writer_of(log).catch_up(all=True)
+    with EventLog(without_views(path, tmp_path / "bare")) as log:
+        expected = everything(log)
+    rows = open_rows(path, read_only=False)
+    assert rows is not None
+    stamp = rows.stamp()
+    assert stamp is not None
+    changed = change({key: data for key, data in rows.range("chunks", b"", b"\xff" * 40) if key[-4:] != bytes(4)})
+    assert changed
+    rows.write({"chunks": changed}, stamp)
+    rows.close()
+    with EventLog(path) as log:
+        assert everything(log) == expected
+        assert threads_of(log).views.distrusted
+
+
+def _talk_of(log: EventLog, length: int, turns: int) -> None:
+    graph = graph_over(log)
+    for turn in range(turns):
+        graph.invoke({"lines": [f"{turn} ".ljust(length, ".")]}, config_of("one"))
 
 
 def test_views_of_another_log_are_not_used(copy: Path, tmp_path: Path) -> None:
