@@ -7,7 +7,8 @@ only ever emptied under the leader's lock, and every follower looks after itself
 and when the lock is free it leads. So no exception, wherever it strikes, leaves anyone waiting for ever.
 
 A leader that dies (`KeyboardInterrupt`, say) before its commit puts its followers back in the queue; during
-or after it, they get `OutcomeUnknown`, which the log retries with the same append id.
+or after it, they get `OutcomeUnknown`, which the log retries with the same append id. One that dies while it does so
+leaves followers that are nowhere: each finds that out when its patience ends, and leads with its own append.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class GroupCommit:
         self._process = os.getpid()
 
     def _follow(self, ticket: _Ticket) -> Outcome:
-        self._queue.append(ticket)
         try:
+            self._queue.append(ticket)
             while ticket.outcome is None:
                 self._lead_or_wait(ticket)
         except BaseException:
@@ -87,12 +88,7 @@ class GroupCommit:
         if not self._queue:
             return self._engine.commit((append,))[0]
         own = _Ticket(append)
-        try:
-            self._queue.appendleft(own)
-            self._run_queued(own)
-        except BaseException:
-            self._withdraw(own)
-            raise
+        self._run_queued(own)
         own.pass_on()
         assert own.outcome is not None
         if isinstance(own.outcome, BaseException):
@@ -100,30 +96,32 @@ class GroupCommit:
         return own.outcome
 
     def _run_queued(self, own: _Ticket) -> None:
-        """Commit the queue, the leader's own ticket in it, unless an earlier leader has dealt with that."""
+        """Commit the leader's own ticket and what is queued, unless an earlier leader has dealt with the own one."""
         if own.outcome is not None:
             return
         if own.taken:
-            own.settle(OutcomeUnknown("the leader of this append's batch was interrupted"))
+            own.outcome = OutcomeUnknown("the leader of this append's batch was interrupted")
             return
         batch: list[_Ticket] = []
         try:
-            self._take(batch)
+            self._take(own, batch)
             self._commit(batch)
         except BaseException:
-            self._abandon(batch)
+            self._abandon(own, batch)
             raise
 
-    def _take(self, batch: list[_Ticket]) -> None:
-        limits, size, count = self._engine.limits, 0, 0
+    def _take(self, own: _Ticket, batch: list[_Ticket]) -> None:
+        """Make a batch of the own ticket, be it in the queue or not, and of what is queued."""
+        self._withdraw(own)
+        batch.append(own)
+        limits, size, count = self._engine.limits, own.size, own.count
         while self._queue and len(batch) < MAX_BATCH:
-            ticket = self._queue[0]
-            size += ticket.size
-            count += ticket.count
-            if batch and (size > limits.append_bytes or count > 8 * limits.append_records):
+            size += self._queue[0].size
+            count += self._queue[0].count
+            if size > limits.append_bytes or count > 8 * limits.append_records:
                 break
-            batch.append(ticket)
-            self._queue.popleft()
+            # An interrupt may find it in neither, never in both: it could be committed twice.
+            batch.append(self._queue.popleft())
 
     def _commit(self, batch: list[_Ticket]) -> None:
         for ticket in batch:
@@ -134,10 +132,11 @@ class GroupCommit:
             outcomes = [OutcomeUnknown(*error.args) for _ in batch]
         except Exception as error:  # noqa: BLE001 (nothing was written; each append gets its own error)
             outcomes = [error] if len(batch) == 1 else [self._alone(ticket.append) for ticket in batch]
-        for ticket, outcome in zip(batch, outcomes, strict=True):
-            ticket.outcome = outcome
+        # Whoever looks by itself and finds its outcome wakes the one behind it, so that one must have its own already.
         for ticket, behind in pairwise(batch):
             ticket.behind = behind
+        for ticket, outcome in zip(reversed(batch), reversed(outcomes), strict=True):
+            ticket.outcome = outcome
         batch[0].wake()
 
     def _alone(self, append: Append) -> Outcome | BaseException:
@@ -147,15 +146,18 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001 (handed to whoever appended)
             return error
 
-    def _abandon(self, batch: list[_Ticket]) -> None:
+    def _abandon(self, own: _Ticket, batch: list[_Ticket]) -> None:
         """Let go of a batch whose leader is dying: back to the queue when it was not begun, else unknown."""
         begun = bool(batch) and batch[-1].taken
         for ticket in reversed(batch):
-            if ticket.outcome is None and not begun:
+            if ticket is own:
+                continue
+            if not begun:
                 ticket.taken = False
                 self._queue.appendleft(ticket)
             elif ticket.outcome is None:
-                ticket.settle(OutcomeUnknown("the leader of this append's batch was interrupted"))
+                ticket.outcome = OutcomeUnknown("the leader of this append's batch was interrupted")
+            ticket.wake()
 
     def _wake(self) -> None:
         """Wake the next leader, if anybody waits."""
@@ -191,10 +193,6 @@ class _Ticket:
     def wait(self) -> None:
         """Wait to be settled, to be woken, or for patience to end."""
         self._gate.acquire(timeout=PATIENCE_SECONDS)
-
-    def settle(self, outcome: Outcome | BaseException) -> None:
-        self.outcome = outcome
-        self.wake()
 
     def pass_on(self) -> None:
         """Wake the one behind. Should this never be called, that one's patience ends."""

@@ -95,8 +95,8 @@ def test_interrupt_before_the_commit_is_retried_by_followers() -> None:
     engine = Slow()
 
     class Interrupted(GroupCommit):
-        def _take(self, batch: list[object]) -> None:  # type: ignore[override]
-            super()._take(batch)  # type: ignore[arg-type]
+        def _take(self, own: object, batch: list[object]) -> None:  # type: ignore[override]
+            super()._take(own, batch)  # type: ignore[arg-type]
             if len(batch) == 11:
                 raise KeyboardInterrupt
 
