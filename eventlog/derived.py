@@ -3,8 +3,8 @@
 Every row carries a checksum over table, key and value. One row, the stamp, says which log the rows belong to and how
 far they go; it also counts the rows of each table and adds up their checksums, so that one that is gone, or an older
 one in its place, is missed. It is written in the transaction that changes the rows. What the rows mean is the business
-of the rooms above: here they are bytes that either come back as written or raise `ViewDamaged`. Deleting the folder
-loses nothing.
+of the rooms above: here they are bytes that either come back as written or raise `ViewDamaged`, unless a reader takes
+it upon itself to look (`range`, `vouched`). Deleting the folder loses nothing.
 
 Whoever gets the folder's lock writes; everybody reads. Read `environments` for LMDB itself.
 """
