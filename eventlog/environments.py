@@ -35,7 +35,7 @@ from .errors import (
     Unavailable,
 )
 from .gate import Gate
-from .lockless import LOCK_FILE, opened_elsewhere
+from .lock_file import LOCK_FILE, opened_elsewhere, reserve_lock_file
 
 DATA_FILE = "data.mdb"
 LARGEST_MAP = 64 << 30
@@ -276,6 +276,10 @@ class Environment:
     def _open(self) -> lmdb.Environment:
         if not self.read_only:
             self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            reserve_lock_file(self.path, _MAX_READERS)
+        except OSError as error:
+            raise Unavailable(f"{self.path} cannot be opened: {error}; make room and open it again") from error
         env = self._open_largest()
         # Looked for before anything is read: a killed reader keeps its slot until somebody looks.
         env.reader_check()
@@ -413,8 +417,8 @@ def translated(error: lmdb.Error, path: Path) -> LithographError:
         return LogLocked(f"{path} lies on a read-only file system; open the log with read_only=True to read it")
     if isinstance(error, lmdb.ReadonlyError | lmdb.LockError) or os.strerror(errno.EACCES) in str(error):
         return LogLocked(
-            f"{path} cannot be opened: {error}; check who holds it, and that {LOCK_FILE} may be written: readers leave "
-            "their sign there"
+            f"{path} cannot be opened: {error}; check its permissions, and that {LOCK_FILE} may be written: "
+            "readers leave their sign there"
         )
     return Unavailable(f"{path} cannot be used now: {error}")
 

@@ -12,7 +12,7 @@ from hypothesis import settings
 settings.register_profile("lithograph", deadline=None, print_blob=True)
 settings.load_profile("lithograph")
 
-MUST_RUN = ("oracle", "conformance", "crash", "packaging")
+MUST_RUN = ("oracle", "conformance", "crash", "machine", "packaging")
 """Markers of tests whose skip is a failure when the environment variable `CI` is set."""
 
 

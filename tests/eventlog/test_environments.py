@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lithograph.eventlog import EventLog, environments
+from lithograph.eventlog import EventLog, StreamName, environments
 from lithograph.eventlog.engines import folder
 from lithograph.eventlog.engines.tree import TABLES
 from lithograph.eventlog.environments import open_environment
@@ -310,6 +310,20 @@ def test_append_behind_stray_records_is_refused(tmp_path: Path) -> None:
         environment.write(
             lambda transaction: transaction.put((5).to_bytes(8, "big"), b"?", db=environment.tables["events"])
         )
+        with pytest.raises(CorruptionError, match="after its last position"):
+            put_into(log)("a", 1, b"2")
+        environment.close()
+        assert log.log_head().position == 1
+
+
+def test_append_over_a_stray_place_is_refused(tmp_path: Path) -> None:
+    """A place in a stream's index that no record has is never written over: the append is refused."""
+    with EventLog(tmp_path / "log") as log:
+        put_into(log)("a", 0, b"1")
+        stream = log.stream_id(StreamName("thread", "a"))
+        environment = open_environment(tmp_path / "log" / "log", TABLES)
+        stray = stream + (2).to_bytes(8, "big")
+        environment.write(lambda transaction: transaction.put(stray, bytes(8), db=environment.tables["streams"]))
         with pytest.raises(CorruptionError, match="after its last position"):
             put_into(log)("a", 1, b"2")
         environment.close()

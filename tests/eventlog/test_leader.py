@@ -1,8 +1,8 @@
 """A leader of a group commit that is struck at any line: nobody hangs, nothing is lost, nothing is written twice.
 
 Eight followers wait in the queue when the leader takes over. Where it can be struck is not listed here but read from
-the code of `GroupCommit`: every line is struck in every scenario that reaches it, and a line that none reaches fails the
-last test. Not struck is the way out of `with self._lead`, where the interpreter looks for no signals: whoever raises
+the code of `GroupCommit`: every line is struck in every scenario that reaches it, and a line that none reaches is a
+failure. Not struck is the way out of `with self._lead`, where the interpreter looks for no signals: whoever raises
 there, as a debugger might, keeps the lock.
 """
 
