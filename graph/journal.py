@@ -12,8 +12,7 @@ from ..eventlog.events import CheckpointCommitted, Event
 from ..eventlog.log import EventLog
 from ..projections.cells import Values
 from ..projections.digests import channel_key
-from ..projections.fold import Cells
-from ..projections.reader import StreamPast, Threads, fold_until
+from ..projections.reader import StreamPast, Threads
 from ..projections.state import CheckpointState
 from ..projections.thread import Thread
 from ..projections.view_writer import poke_views
@@ -33,9 +32,7 @@ class Journal:
         run: bytes,
         scope_key: bytes,
         before_first: Callable[[], None],
-        whole: bool = False,
     ) -> None:
-        """`whole`: all of it is to be one append, so nothing may be flushed before its end."""
         self.thread = thread
         self._log = log
         self.run = run
@@ -44,7 +41,6 @@ class Journal:
         self._past = StreamPast(log, thread.stream, values, thread)
         self._scope_key = scope_key
         self._keys: dict[tuple[str, str], bytes] = {}
-        self._whole = whole
         self._before_first: Callable[[], None] | None = before_first
         """Called before the first append: what the events refer to must be there."""
 
@@ -78,15 +74,6 @@ class Journal:
         if key is None:
             key = self._keys[place] = channel_key(self._scope_key, namespace, channel)
         return key
-
-    def recorded(self, version: int, namespace: str) -> Cells | None:
-        """Return a checkpoint's channels as the log has them, shared with nobody; `None` while it is not there yet."""
-        if not self._whole:
-            self.writer.drain()
-        if not 0 < version <= self._log.head(self.thread.stream).version:
-            return None
-        state = fold_until(self._log, self.thread.stream, version, self._values).heads.get(namespace)
-        return state.cells if state is not None and state.version == version else None
 
     def publish(self, threads: Threads) -> None:
         """Let readers begin where the run ended, and views follow. Only after everything is durable."""

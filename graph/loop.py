@@ -21,16 +21,15 @@ from ..eventlog.events import (
 from ..eventlog.record import NO_ID
 from ..eventlog.serde import describe_error
 from ..eventlog.texts import written_text
-from ..projections.cells import Cell, Values
+from ..projections.cells import Values
 from ..projections.digests import digest_after
 from ..projections.fitting import fitted
-from ..projections.fold import Cells, fold_step
+from ..projections.fold import Cells
 from ..projections.snapshot import values_of
 from ..projections.state import CheckpointState, Inputs, seen_after, state_after, versions_after
 from ..projections.types import INTERRUPT
 from .errors import GraphRecursionError, NodeNotFound
 from .journal import Journal
-from .kept_messages import are_as_recorded
 from .outcomes import stored_break, stored_writes
 from .payloads import checkpoint_payload, run_order, task_metadata
 from .rules import Closed, Finished, Rules, StepRefusal
@@ -371,27 +370,11 @@ class Loop:
             channel, op, data, _digest = change
             new = closed.cells.get(channel)
             if new is not None and channel in self.rules.state_keys and last[channel] == place:
-                if op == ResultOp.MESSAGES:
-                    new = closed.cells[channel] = self._of_unedited(channel, new, closed)
                 stored = closed.writes[channel][-1].data if op == ResultOp.LAST else data
                 key = journal.digest_key(self.run.namespace, channel)
                 change = ChannelResult(channel, op, data, digest_after(key, op, stored, new, self.values))
             results.append(change)
         return results
-
-    def _of_unedited(self, channel: str, new: Cell, closed: Closed) -> Cell:
-        """Return a list of messages; made again from what the log has, when one that is kept was edited in place."""
-        base, journal = self.state, self.journal
-        if not self.commits or base is None or journal is None:
-            return new
-        key = journal.digest_key(self.run.namespace, channel)
-        if are_as_recorded(self.cells.get(channel), new, key, self.values):
-            return new
-        recorded = journal.recorded(base.version, self.run.namespace)
-        if recorded is None or channel not in recorded:
-            return new
-        result = ChannelResult(channel, ResultOp.MESSAGES, None, b"")
-        return fold_step({channel: recorded[channel]}, [result], closed.writes, self.values)[channel]
 
     def _refuse(self, refusal: StepRefusal) -> None:
         """Record that the step cannot be folded: the writes at fault are void, the thread stays where it is."""

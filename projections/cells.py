@@ -155,6 +155,22 @@ class LazyCell(Cell):
         return value
 
 
+class Shapes:
+    """What is known of a growing list's elements, so that lending them asks only about new ones."""
+
+    __slots__ = ("deep", "flat", "known", "lent")
+
+    def __init__(self) -> None:
+        self.known = 0
+        """How many were looked at, from the start."""
+        self.flat = False
+        """Whether some are containers of what nobody can change: lent as shallow copies."""
+        self.deep = False
+        """Whether some can be changed further down: lent as copies of all that is in them."""
+        self.lent: list[Any] | None = None
+        """The elements with messages copied, once for all receivers; `None` while there are no messages."""
+
+
 class Backing:
     """A list that only its end may grow, and the lock under which it does. `load` makes it when first looked at."""
 
@@ -167,8 +183,7 @@ class Backing:
         self._load = load
         self.lock = threading.Lock()
         self.running = None
-        self.shapes: tuple[int, bool] = (0, False)
-        """What is known of elements from the start: how many, and whether lending them takes shallow copies."""
+        self.shapes = Shapes()
         if items is not None:
             self.items = items
 

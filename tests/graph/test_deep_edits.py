@@ -9,20 +9,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from lithograph.eventlog import EventLog
+from lithograph.eventlog import EventLog, StreamName
+from lithograph.eventlog.serde import Serializer
 from lithograph.graph import (
     END,
     START,
+    Command,
     MutatedInputError,
     Send,
     StateGraph,
     UntrackedValue,
     add_messages,
+    interrupt,
 )
-from lithograph.graph.messages import AIMessage, RemoveMessage
+from lithograph.graph.messages import AIMessage, HumanMessage, RemoveMessage
 from lithograph.projections import EventLogSaver, rebuild_views
+from lithograph.projections.digests import channel_key, digest_of
 from lithograph.projections.open_thread import OpenThread
-from lithograph.projections.reader import threads_of
+from lithograph.projections.reader import fold_until, threads_of
+from lithograph.projections.values import LogValues
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -367,3 +372,64 @@ def test_an_edited_message_is_not_in_what_is_recorded(by_hand: bool, tmp_path: P
         rungs = threads_of(log).views.rungs(log, thread.stream, thread.values)
         assert list(rungs.versions), "what was recorded vouches for what is folded"
         assert builder.compile(checkpointer=log).get_state(ONE).values["messages"][0].content == "a"
+
+
+@pytest.mark.parametrize("case", ["added", "paused", "merged", "reduced", "ahead"])
+def test_an_edited_message_reaches_no_digest(case: str, tmp_path: Path) -> None:
+    """Whatever a channel makes of messages, what is recorded of it is what the events say, edits in place or not."""
+
+    def merged(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+        return {**left, **right}
+
+    class State(TypedDict, total=False):
+        listed: Annotated[list[Any], operator.add]
+        table: Annotated[dict[str, Any], operator.or_]
+        reduced: Annotated[dict[str, Any], merged]
+        talk: Annotated[list[Any], add_messages]
+
+    def edits(state: State) -> Any:
+        for value in (state.get("listed"), state.get("talk"), state.get("table"), state.get("reduced")):
+            for message in value.values() if isinstance(value, dict) else value or ():
+                message.content = "EDITED"
+        return {"listed": [AIMessage("b")], "table": {"b": AIMessage("b")}, "reduced": {"b": AIMessage("b")}}
+
+    def asks(state: State) -> Any:
+        return {"listed": [AIMessage(interrupt("?"))], "talk": [AIMessage("replaced", id="2")]}
+
+    builder = StateGraph(State)
+    builder.add_node("edits", edits)
+    builder.add_node("asks", asks)
+    builder.add_node("beside", lambda state: {"listed": [AIMessage("c")]})
+    builder.add_edge(START, "edits")
+    if case in ("paused", "ahead"):
+        builder.add_edge("edits", "asks")
+        builder.add_edge("edits", "beside")
+    first = [HumanMessage("one", id="1"), HumanMessage("two", id="2")]
+    with EventLog(tmp_path / "log") as log:
+        graph = builder.compile(checkpointer=log)
+        mid = graph.invoke({"listed": first, "talk": first, "table": {"a": first[0]}, "reduced": {"a": first[0]}}, ONE)
+        assert mid is not None
+        if case == "ahead":
+            graph.get_state(ONE).values["talk"][0].content = "EDITED"
+            graph.invoke(Command(resume="yes", update={"talk": [HumanMessage("three", id="3")]}), ONE)
+        elif case == "paused":
+            graph.invoke(Command(resume="yes"), ONE)
+        assert_digests(log)
+    with EventLog(tmp_path / "log") as log:
+        assert "EDITED" not in str(builder.compile(checkpointer=log).get_state(ONE, fold="reducers").values)
+
+
+def assert_digests(log: EventLog) -> None:
+    """Compare each recorded digest of a thread's head with that of the value that a fresh fold gives."""
+    name = StreamName("thread", "1")
+    stream = log.stream_id(name)
+    values = LogValues(log, name, Serializer())
+    head = fold_until(log, stream, log.head(stream).version, values).head
+    assert head is not None
+    key = log.scope_key(log.scope_of(name))
+    wrong = [
+        channel
+        for channel, cell in head.cells.items()
+        if cell.digest and digest_of(channel_key(key, "", channel), cell, values) != cell.digest
+    ]
+    assert wrong == []
