@@ -17,12 +17,26 @@ class Actor(NamedTuple):
     reason: str | None = None
 
 
-_CURRENT: ContextVar[Actor] = ContextVar("lithograph_actor", default=Actor())  # noqa: B039 (immutable)
+NOBODY = Actor()
+_CURRENT: ContextVar[Actor] = ContextVar("lithograph_actor", default=NOBODY)
 
 
 def current_actor() -> Actor:
     """Return who acts in this context."""
     return _CURRENT.get()
+
+
+def acting_for(given: Actor) -> Actor:
+    """Return who acts when a call names an actor, or only a reason, of its own: who acts in this context goes first.
+
+    One person's reason is never given to another.
+    """
+    acting = current_actor()
+    if acting.name is None:
+        return given
+    if given.name not in (None, acting.name):
+        return acting
+    return Actor(acting.name, acting.reason or given.reason)
 
 
 @contextmanager

@@ -7,7 +7,11 @@ from .errors import InvalidText
 
 def is_text(value: str) -> bool:
     """Return whether a string can be written as UTF-8: it holds no lone surrogate."""
-    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def checked_text(value: str, what: str) -> str:

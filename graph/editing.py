@@ -39,8 +39,8 @@ def edit(
     if any(not updates for updates in supersteps):
         raise ValueError("No updates provided")
     log = persistence.log
-    actor, reason = actor_of(config)
-    log.demand_actor("manual edit", actor=actor)
+    actor = actor_of(config)
+    log.demand_actor("manual edit", actor=actor.name)
     thread = persistence.open(config)
     not_from_within(thread)
     asked = configurable(config)
@@ -48,9 +48,7 @@ def edit(
     place = place or thread.head(asked.get("checkpoint_ns", ""))
     run = log.clock.random(16)
     # Durability `exit`: everything in one append, so the edit is there as a whole or not at all.
-    writer = RunWriter(
-        log, thread.name, thread.thread.version, run, durability="exit", actor=actor, reason=reason, whole=True
-    )
+    writer = RunWriter(log, thread.name, thread.thread.version, run, durability="exit", actor=actor, whole=True)
     journal = Journal(
         log,
         thread.thread.copy(),
@@ -59,7 +57,6 @@ def edit(
         run=run,
         scope_key=log.scope_key(log.scope_of(thread.name)),
         before_first=persistence.register_graph,
-        whole=True,
     )
     loop = _loop(rules, ids, thread, journal, config, store)
     state = place.state if place is not None else None

@@ -7,7 +7,7 @@ then nodes as they were added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ChannelResult, PlannedTask, ResultOp
@@ -256,10 +256,19 @@ class Rules:
         results: list[ChannelResult],
         values: Values,
     ) -> Cells:
+        channel = ""
+
+        def told() -> Iterator[ChannelResult]:
+            nonlocal channel
+            for change in changes:
+                channel = change.channel
+                yield change
+
+        results += changes
         try:
-            return _fold(cells, changes, writes, results, values)
+            return fold_step(cells, told(), writes, values)
         except Exception as error:
-            raise StepRefusal(_refused(cells, changes, writes, values), error) from error
+            raise StepRefusal(channel, error) from error
 
     def _finish(self, cells: Cells, updated: set[str], results: list[ChannelResult], values: Values) -> Cells:
         channels = self.spec.channels
@@ -301,18 +310,6 @@ def group(tasks: Iterable[Finished], channels: Mapping[str, Channel]) -> dict[st
             elif channel not in MARKS and channel in channels:
                 writes[channel] = [written]
     return writes
-
-
-def _refused(
-    cells: Cells, changes: Sequence[ChannelResult], writes: Mapping[str, Sequence[Written]], values: Values
-) -> str:
-    """Return the first channel whose pinned reducer refuses the writes, of a fold that raised."""
-    for change in changes:
-        try:
-            fold_step(cells, [change], writes, values)
-        except Exception:  # noqa: BLE001 - whatever the values raised when they were combined
-            return change.channel
-    raise AssertionError("channels fold apart, so what raised together raises alone")
 
 
 def _fold(

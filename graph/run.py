@@ -148,7 +148,7 @@ class Run:
         if isinstance(given, Command):
             command = cast("Command[Any]", given)
             if command.resumes:
-                thread.log.demand_actor("resume", actor=actor_of(config)[0])
+                thread.log.demand_actor("resume", actor=actor_of(config).name)
             if is_answer_map(command.resume):
                 raised = thread.raised()
         return Start(
@@ -163,15 +163,13 @@ class Run:
 
     def _journal(self, persistence: Persistence, thread: OpenThread, run_id: bytes) -> Journal:
         log = persistence.log
-        actor, reason = actor_of(self._options.config)
         writer = RunWriter(
             log,
             thread.name,
             thread.thread.version,
             run_id,
             durability=self._options.durability,
-            actor=actor,
-            reason=reason,
+            actor=actor_of(self._options.config),
         )
         key = log.scope_key(log.scope_of(thread.name))
         return Journal(
@@ -197,7 +195,7 @@ class Run:
             stream=b"" if journal is None else journal.thread.stream,
             # `raw`, for `encode` would store a large answer as a blob.
             copied=own if values.plain else lambda answer: values.decode(values.raw(answer)),
-            actor=Actor(*actor_of(options.config)),
+            actor=actor_of(options.config),
         )
         loop = Loop(
             self._rules,
@@ -262,11 +260,11 @@ class LastStream(Stream):
         return {INTERRUPT: self._interrupts}
 
 
-def actor_of(config: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def actor_of(config: Mapping[str, Any]) -> Actor:
     """Return who acts and why, as `config["metadata"]` says; raises `InvalidText` for half characters."""
     metadata: dict[str, Any] = config.get("metadata") or {}
     actor, reason = metadata.get("actor"), metadata.get("reason")
-    return (
+    return Actor(
         checked_text(actor, "the actor") if isinstance(actor, str) else None,
         checked_text(reason, "the reason") if isinstance(reason, str) else None,
     )

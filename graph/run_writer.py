@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ..eventlog.context import current_actor
+from ..eventlog.context import NOBODY, Actor, acting_for
 from ..eventlog.errors import ConflictError
 from ..eventlog.events import Event
 from ..eventlog.log import Draft, EventLog, StreamName, StreamWrite, draft
@@ -35,19 +35,19 @@ class RunWriter:
         run: bytes,
         *,
         durability: str,
-        actor: str | None = None,
-        reason: str | None = None,
+        actor: Actor = NOBODY,
         whole: bool = False,
     ) -> None:
-        """`whole`: everything that a drain finds is one append, or refused as too large; never part of it."""
+        """`actor`: who acts when nobody does in this context.
+
+        `whole`: everything that a drain finds is one append, or refused as too large; never part of it.
+        """
         self._log = log
         self._name = name
         self._run = run
         self._durability = durability
         self._whole = whole
-        acting = current_actor()
-        self._actor = acting.name or actor
-        self._reason = acting.reason or reason
+        self._actor = acting_for(actor)
         self.version = version
         """The thread's version after everything appended so far, queued or durable."""
         self._durable = version
@@ -66,7 +66,7 @@ class RunWriter:
         if self._failure is not None:
             raise self._failure
         first = self.version + 1
-        run, actor, reason = self._run, self._actor, self._reason
+        run, (actor, reason) = self._run, self._actor
         drafts = [draft(event, time_us, run, actor, reason) for event in events]
         with self._lock:
             if not self._queue:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from ..eventlog.clock import id_text
-from ..eventlog.context import Actor, as_actor, current_actor
+from ..eventlog.context import NOBODY, Actor, acting_for, as_actor, current_actor
 from ..eventlog.errors import UnregisteredType
 from ..eventlog.events import ChannelResult, PlannedTask
 from ..eventlog.serde import opaque_in
@@ -28,7 +28,6 @@ from .spec import NodeSpec, Write
 from .strict import StrictChecks
 from .types import ExecutionInfo, Runtime, StreamWriter
 
-_NOBODY = Actor()
 _AS_BEFORE = nullcontext()
 
 
@@ -47,7 +46,7 @@ class RunScope:
         namespace: str,
         stream: bytes = b"",
         copied: Callable[[Any], Any] = own,
-        actor: Actor = _NOBODY,
+        actor: Actor = NOBODY,
     ) -> None:
         """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded.
 
@@ -80,11 +79,10 @@ class RunScope:
 
     def acting(self) -> AbstractContextManager[Any]:
         """Act, within the block, as who runs the graph, so that what nodes do to the store says so too."""
-        acting = current_actor()
-        name, reason = acting.name or self._actor.name, acting.reason or self._actor.reason
-        if name is None or (name, reason) == acting:
+        actor = acting_for(self._actor)
+        if actor.name is None or actor == current_actor():
             return _AS_BEFORE
-        return as_actor(name, reason=reason)
+        return as_actor(actor.name, reason=actor.reason)
 
     def warn_unknown(self, node: str, keys: tuple[str, ...]) -> None:
         """Say once a run, for each node and key, that a key was not stored."""
@@ -278,8 +276,8 @@ def execute(
     scope = TaskScope(task, checkpoint)
     token = current_scope.set(scope)
     node = task.node
-    checks = StrictChecks(task, cells, strict) if strict is not None else None
     try:
+        checks = StrictChecks(task, cells, strict) if strict is not None else None
         result = node.call(task.input, scope)
         unknown = node.unknown_keys(result)
         if checks is not None:
