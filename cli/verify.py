@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from .options import AsJson, LogPath
 from .output import progress_bar, say, size_text, write_json, write_table
@@ -15,9 +17,17 @@ if TYPE_CHECKING:
 _SHOWN_MAX = 20
 
 
-def verify(log: LogPath, *, as_json: AsJson = False) -> int:
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick", help="Only the files, the end of the log, and its last 4,096 records; says what it left out."
+    ),
+]
+
+
+def verify(log: LogPath, *, quick: Quick = False, as_json: AsJson = False) -> int:
     """Check every hash, chain, digest and key of a log; exit code 1 when anything is not as appended."""
-    report = _report(log, quiet=as_json)
+    report = _report(log, quick=quick, quiet=as_json)
     if as_json:
         write_json(_document(report))
     else:
@@ -25,7 +35,7 @@ def verify(log: LogPath, *, as_json: AsJson = False) -> int:
     return 0 if report.ok else 1
 
 
-def _report(path: Path, *, quiet: bool) -> VerifyReport:
+def _report(path: Path, *, quick: bool, quiet: bool) -> VerifyReport:
     """Return what verify found; a log too damaged to be opened is a finding, as any other damage."""
     from ..eventlog.audit import Finding
     from ..eventlog.verify import VerifyReport
@@ -33,7 +43,9 @@ def _report(path: Path, *, quiet: bool) -> VerifyReport:
     try:
         with opened(path) as log, progress_bar(quiet=quiet) as bar:
             checking = bar.add_task("verifying", total=None)
-            return log.verify(progress=lambda done, total: bar.update(checking, completed=done, total=total))
+            return log.verify(
+                quick=quick, progress=lambda done, total: bar.update(checking, completed=done, total=total)
+            )
     except CannotOpen as error:
         if not error.damaged:
             raise
@@ -49,6 +61,7 @@ def _document(report: VerifyReport) -> dict[str, Any]:
         "root": report.root.hex(),
         "findings": [each._asdict() for each in report.findings],
         "cannot_exclude": report.cannot_exclude,
+        "not_checked": report.not_checked,
     }
 
 
@@ -56,12 +69,14 @@ def _write(report: VerifyReport) -> None:
     seen = f"{report.records:,} records in {report.streams:,} streams, {size_text(report.bytes)}"
     if report.ok:
         say(f"ok: {seen}; every hash, chain and digest is as it was appended")
+        if report.not_checked:
+            say(f"What was not checked: {report.not_checked}.")
         say(f"root: {report.root.hex()}")
         say(f"What this cannot exclude: {report.cannot_exclude}.")
         return
     write_table(
-        ["position", "finding"],
-        [[str(each.position or ""), each.what] for each in report.findings[:_SHOWN_MAX]],
+        ["position", "kind", "finding"],
+        [[str(each.position or ""), each.kind, each.what] for each in report.findings[:_SHOWN_MAX]],
         right=["position"],
     )
     count = len(report.findings)

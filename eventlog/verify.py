@@ -1,7 +1,7 @@
 """`verify`: is everything in the log what was appended?
 
-The checks are in `audit`. A log on disk is read by a child process, because touching a damaged map can kill
-whoever does it: the child's death is a finding, too.
+The checks are in `audit`, those of its quick form in `quick`. A log on disk is read by a child process, because
+touching a damaged map can kill whoever does it: the child's death is a finding, too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from .audit import Audit, Finding
 from .derived import inspect_rows
 from .engine import Engine, Rows
 from .errors import LithographError
+from .quick import QuickAudit
 
 CANNOT_EXCLUDE = (
     "that the whole log was rewritten, or set back to an earlier state: compare this root with a head kept elsewhere"
 )
 _CHILD = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from lithograph.eventlog.verify import child; child(sys.argv[2])"
+    "from lithograph.eventlog.verify import child; child(*sys.argv[2:])"
 )
 _PROGRESS_EVERY = 4096
+_FULL, _QUICK = "full", "quick"
 
 Progress = Callable[[int, int], None]
 
@@ -35,6 +37,7 @@ class VerifyReport(NamedTuple):
     """What `verify` saw, and what it cannot see."""
 
     records: int
+    """That were looked at; `streams` and `bytes` are theirs."""
     streams: int
     bytes: int
     """Of the records as stored."""
@@ -42,6 +45,8 @@ class VerifyReport(NamedTuple):
     root: bytes
     """Of the tree over all records: keep it elsewhere, signed, to find a rewrite or a rollback."""
     cannot_exclude: str = CANNOT_EXCLUDE
+    not_checked: str = ""
+    """What the quick form left out; empty when all was checked."""
 
     @property
     def ok(self) -> bool:
@@ -49,24 +54,27 @@ class VerifyReport(NamedTuple):
         return not self.findings
 
 
-def verify(engine: Engine, path: Path | None, *, progress: Progress | None = None) -> VerifyReport:
+def verify(engine: Engine, path: Path | None, *, quick: bool = False, progress: Progress | None = None) -> VerifyReport:
     """Check every row of a log and return what was found; damage is a finding and raises nothing.
 
+    With `quick` only the files, the end of the log, its last records and what belongs to them.
     `progress(done, total)` is called now and then with numbers of records. Records that are appended
     meanwhile may or may not be looked at.
     """
     told = progress or _silent
     if path is not None and sys.executable:
-        return _verify_in_child(path, told)
+        return _verify_in_child(path, told, quick=quick)
     if not isinstance(engine, Rows):
         raise TypeError(f"{type(engine).__name__} does not show its rows, so they cannot be verified")
     findings: list[Finding] = []
-    audit = Audit(engine, findings.append, told)
+    audit = _audit_of(quick)(engine, findings.append, told)
     audit.run()
-    return _report(audit, findings)
+    return VerifyReport(**_told(audit), findings=findings)
 
 
-def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progress) -> Audit | None:
+def audit_folder(
+    path: Path, report: Callable[[Finding], None], progress: Progress, *, quick: bool = False
+) -> Audit | None:
     """Audit the log at `path` in this process; one that cannot be opened is a finding."""
     from .engines.lmdb import LmdbEngine
 
@@ -76,16 +84,16 @@ def audit_folder(path: Path, report: Callable[[Finding], None], progress: Progre
         report(Finding(None, f"the log cannot be opened: {error}"))
         return None
     try:
-        audit = Audit(engine, report, progress)
+        audit = _audit_of(quick)(engine, report, progress)
         audit.run()
-        for what in inspect_rows(path):
-            report(Finding(None, what, derived=True))
+        for what in () if quick else inspect_rows(path):
+            report(Finding(None, what, derived=True, kind="view"))
         return audit
     finally:
         engine.close()
 
 
-def child(path: str) -> None:
+def child(path: str, how: str) -> None:
     """Audit the log at `path` and write what is to be told to standard output, one JSON a line."""
 
     def tell(what: str, *content: Any) -> None:
@@ -99,20 +107,21 @@ def child(path: str) -> None:
             tell("progress", done, total)
 
     told = 0
-    audit = audit_folder(Path(path), lambda finding: tell("finding", *finding), advance)
+    audit = audit_folder(Path(path), lambda finding: tell("finding", *finding), advance, quick=how == _QUICK)
     if audit is None:
-        tell("report", 0, 0, 0, "")
+        tell("report", 0, 0, 0, "", "")
     else:
-        tell("report", audit.records, len(audit.streams), audit.bytes, merkle.root_of(audit.frontier).hex())
+        told_at_last = _told(audit)
+        tell("report", *[value.hex() if isinstance(value, bytes) else value for value in told_at_last.values()])
 
 
-def _verify_in_child(path: Path, progress: Progress) -> VerifyReport:
+def _verify_in_child(path: Path, progress: Progress, *, quick: bool) -> VerifyReport:
     import subprocess
 
     findings: list[Finding] = []
     report: VerifyReport | None = None
     reached = 0
-    command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), str(path.absolute())]
+    command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), str(path.absolute()), _QUICK if quick else _FULL]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603
         assert process.stdout is not None
         assert process.stderr is not None
@@ -120,10 +129,10 @@ def _verify_in_child(path: Path, progress: Progress) -> VerifyReport:
             match json.loads(line):
                 case ["progress", int() as reached, int() as total]:
                     progress(reached, total)
-                case ["finding", position, str() as what, bool() as derived]:
-                    findings.append(Finding(position, what, derived))
-                case ["report", int() as records, int() as streams, int() as size, str() as root]:
-                    report = VerifyReport(records, streams, size, findings, bytes.fromhex(root))
+                case ["finding", position, str() as what, bool() as derived, kind]:
+                    findings.append(Finding(position, what, derived, kind))
+                case ["report", int() as records, int() as streams, int() as size, str() as root, str() as left]:
+                    report = VerifyReport(records, streams, size, findings, bytes.fromhex(root), not_checked=left)
                 case other:
                     raise AssertionError(other)
         complaint = process.stderr.read().decode(errors="replace").strip()
@@ -140,9 +149,19 @@ def _death(code: int, reached: int, complaint: str) -> str:
     return f"the reader failed {where}: {complaint.splitlines()[-1] if complaint else f'exit code {code}'}"
 
 
-def _report(audit: Audit, findings: list[Finding]) -> VerifyReport:
-    root = merkle.root_of(audit.frontier)
-    return VerifyReport(audit.records, len(audit.streams), audit.bytes, findings, root)
+def _audit_of(quick: bool) -> type[Audit]:
+    return QuickAudit if quick else Audit
+
+
+def _told(audit: Audit) -> dict[str, Any]:
+    """Return what an audit counted, in the order in which the child tells it."""
+    return {
+        "records": audit.records,
+        "streams": len(audit.streams),
+        "bytes": audit.bytes,
+        "root": merkle.root_of(audit.frontier),
+        "not_checked": audit.not_checked,
+    }
 
 
 def _silent(done: int, total: int) -> None:

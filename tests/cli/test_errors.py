@@ -203,6 +203,20 @@ def test_a_flipped_byte_is_found(lithograph: Lithograph, small_log: Path) -> Non
     assert_one_line(lithograph("tail", small_log, "-n", 3, "--json"), 1, "verify")
 
 
+def test_the_quick_form_of_verify_says_what_it_left_out(lithograph: Lithograph, small_log: Path) -> None:
+    """`verify --quick` passes on an intact log, says what it did not look at, and finds damage at the end of the log."""
+    ran = lithograph("verify", small_log, "--quick")
+    assert ran.code == 0
+    assert "What was not checked: " in ran.out
+    assert lithograph("verify", small_log, "--quick", "--json").rows[0]["not_checked"]
+    assert lithograph("verify", small_log, "--json").rows[0]["not_checked"] == ""
+    data = small_log / "log" / "data.mdb"
+    data.write_bytes(data.read_bytes().replace(b"by nobody", b"By nobody"))
+    ran = lithograph("verify", small_log, "--quick", "--json")
+    assert ran.code == 1
+    assert "record" in {finding["kind"] for finding in ran.rows[0]["findings"]}
+
+
 def test_an_unexpected_error_is_one_line_too(
     lithograph: Lithograph, small_log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
