@@ -1,11 +1,18 @@
 """Mutants that no test can tell from the original, each with the proof that it is equivalent.
 
-The key is (file, function, text before, text after), so an entry dies with the code it is about.
+The key is (file, function, text before, text after), so an entry dies with the code it is about. Where a function has
+the same text more than once, the texts are those of the whole line.
 """
 
 from __future__ import annotations
 
-PROOFS: dict[tuple[str, str, str, str], str] = {
+from typing import TypeAlias
+
+from .sites import Mutant
+
+Key: TypeAlias = tuple[str, str, str, str]
+
+PROOFS: dict[Key, str] = {
     (
         "projections/snapshot.py",
         "created_at",
@@ -78,9 +85,15 @@ PROOFS: dict[tuple[str, str, str, str], str] = {
     (
         "graph/loop.py",
         "Loop.__init__",
-        "0",
-        "1",
-    ): "the limit and where to stop are set by whoever begins a run, and no step is looked at before",
+        "self.stop = 0",
+        "self.stop = 1",
+    ): "where to stop is set by whoever begins a run, and no step is looked at before",
+    (
+        "graph/loop.py",
+        "Loop.__init__",
+        "self.limit = 0",
+        "self.limit = 1",
+    ): "the limit is set by whoever begins a run, and no step is looked at before",
     (
         "graph/interrupts.py",
         "place_of",
@@ -99,4 +112,35 @@ PROOFS: dict[tuple[str, str, str, str], str] = {
         "0",
         "1",
     ): "without a journal nothing is recorded, and the version of the input's event goes nowhere",
+    (
+        "graph/rules.py",
+        "StepRefusal.__init__",
+        "super().__init__(channel, error)",
+        "pass",
+    ): "it is always made with two arguments by place, and `BaseException.__new__` has kept these as `args` already: "
+    "what `BaseException.__init__` does is the same once more",
+    (
+        "projections/thread.py",
+        "Thread._close",
+        "self.commits += 1",
+        "self.commits = 1 + self.commits",
+    ): "adding numbers commutes",
+    (
+        "projections/thread.py",
+        "Thread.__init__",
+        "self.running_since = 0",
+        "self.running_since = 1",
+    ): "it is looked at only when a commit skips steps, and that is the last commit of a run with durability `exit`: "
+    "the run has claimed the thread before, in the same stream, and its `RunStarted` has set the number; a rung only "
+    "carries it on",
 }
+
+
+def key_of(mutant: Mutant, source: str) -> Key | None:
+    """Return the key under which there is a proof that a mutant of a file's text is equivalent."""
+    lines = [text.splitlines()[mutant.line - 1].strip() for text in (source, mutant.apply(source))]
+    for before, after in ((mutant.before, mutant.after), lines):
+        key = (mutant.file, mutant.function, before, after)
+        if key in PROOFS:
+            return key
+    return None

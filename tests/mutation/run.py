@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from .bench import ROOT, Bench
-from .equivalents import PROOFS
+from .equivalents import PROOFS, key_of
 from .sites import Mutant, draw, mutants
 
 TARGETS = (
@@ -81,17 +81,20 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _key(mutant: Mutant) -> tuple[str, str, str, str]:
-    return mutant.file, mutant.function, mutant.before, mutant.after
+def _key(mutant: Mutant) -> tuple[object, ...]:
+    return mutant.file, mutant.function, mutant.start, mutant.before, mutant.after
 
 
-def _killed_in(report: str | None) -> dict[tuple[str, str, str, str], dict[str, object]]:
-    """Return the outcomes of the mutants that an earlier run killed: tests are added between runs, not taken away."""
+def _killed_in(report: str | None) -> dict[tuple[object, ...], dict[str, object]]:
+    """Return the outcomes of the mutants that an earlier run killed: tests are added between runs, not taken away.
+
+    A mutant is known by its place too, for a function may have the same text twice: what moved is tried again.
+    """
     if report is None:
         return {}
     seeds = json.loads(Path(report).read_text())["seeds"].values()
     return {
-        (known["file"], known["function"], known["before"], known["after"]): {
+        (known["file"], known["function"], known["start"], known["before"], known["after"]): {
             name: known[name] for name in ("status", "seconds", "killer", "proof")
         }
         for seed in seeds
@@ -118,7 +121,8 @@ def _try_all(benches: Sequence[Bench], tried: Sequence[Mutant]) -> dict[Mutant, 
 
 
 def _try(bench: Bench, mutant: Mutant) -> dict[str, object]:
-    proof = PROOFS.get(_key(mutant))
+    key = key_of(mutant, (ROOT / mutant.file).read_text())
+    proof = None if key is None else PROOFS[key]
     started = time.monotonic()
     status = "equivalent" if proof else bench.try_mutant(mutant)
     seconds = round(time.monotonic() - started, 1)

@@ -8,6 +8,7 @@ from collections import Counter
 
 from . import table
 from .bench import ROOT
+from .equivalents import key_of
 from .run import TARGETS
 from .sites import PER_FUNCTION_MAX, draw, mutants
 
@@ -47,6 +48,15 @@ def test_every_mutant_of_the_real_files_parses() -> None:
         source = (ROOT / name).read_text()
         for mutant in mutants(name, source):
             ast.parse(mutant.apply(source))
+
+
+def test_a_proof_is_about_one_mutant() -> None:
+    """No proof speaks for two places: where a function has a text twice, the proof names the line."""
+    sources = {name: (ROOT / name).read_text() for name in TARGETS}
+    keys = [key_of(mutant, source) for name, source in sources.items() for mutant in mutants(name, source)]
+    found = Counter(key for key in keys if key is not None)
+    assert found
+    assert [key for key, count in found.items() if count > 1] == []
 
 
 def test_no_mutant_survived_the_last_whole_run() -> None:
