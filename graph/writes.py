@@ -80,6 +80,9 @@ def writer(node: str, keys: tuple[str, ...], targets: Targets) -> Callable[[Any]
 
 def unknown_key_finder(keys: tuple[str, ...]) -> Callable[[Any], tuple[str, ...]]:
     """Return the function that names the keys of a raw result that no channel of the graph has."""
+    if keys == (ROOT,):
+        # The result is the one channel's value, whatever keys are in it.
+        return no_unknown_keys
     known = frozenset(keys)
 
     def unknown(result: Any) -> tuple[str, ...]:

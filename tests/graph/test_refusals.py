@@ -89,3 +89,14 @@ def test_a_refused_input_is_shown_with_what_it_gave(tmp_path: Path) -> None:
             state = graph.get_state(ONE)
             shown.append((state.next, state.values, [(task.name, task.error) for task in state.tasks], state.writes))
     assert shown[0] == shown[1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_in_the_one_value_of_a_graph_is_no_key() -> None:
+    """A graph whose whole state is one channel takes a dictionary as its value, strict or not, without a warning."""
+    builder = StateGraph(Annotated[dict[str, str], operator.or_])
+    builder.add_node("a", lambda state: {"k": "a"})
+    builder.add_edge(START, "a")
+    for strict in (False, True):
+        graph = builder.compile(checkpointer=EventLog.in_memory(), strict=strict)
+        assert graph.invoke({"given": "b"}, ONE) == {"given": "b", "k": "a"}
