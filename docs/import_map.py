@@ -112,7 +112,6 @@ RENAMED: dict[str, str] = {
     "langgraph.store.sqlite.AsyncSqliteStore": "lithograph.store.EventLogStore",
     "langgraph.store.postgres.PostgresStore": "lithograph.store.EventLogStore",
     "langgraph.store.postgres.AsyncPostgresStore": "lithograph.store.EventLogStore",
-    "langgraph.checkpoint.serde.jsonplus.JsonPlusSerializer": "lithograph.eventlog.serde.Serializer",
 }
 """What is called otherwise here."""
 

@@ -158,6 +158,12 @@ class UnsupportedTypeError(ValueEncodingError, TypeError):
         self.path = path
         self.type_name = type_name
 
+    def lies_below(self, place: str) -> None:
+        """Say that the refused value is part of a larger one: `[3].meta` below `messages` is `messages[3].meta`."""
+        inner = self.path
+        self.path = place + inner[1:] if inner.startswith("$") else f"{place}.{inner}"
+        self.args = (str(self.args[0]).replace(f"cannot store {inner},", f"cannot store {self.path},", 1),)
+
 
 class UnregisteredType(ValueEncodingError, TypeError):
     """Code was about to run on a value whose type nobody registered; the message says what to register."""

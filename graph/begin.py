@@ -18,6 +18,7 @@ from ..projections.snapshot import TaskStatus, statuses
 from ..projections.state import CheckpointState, Inputs
 from ..projections.thread import OpenWrites
 from ..projections.types import INPUT, RESUME, START, Command
+from ..projections.values import encoded_for
 from .at_exit import describe_cell
 from .errors import EmptyInputError, InvalidUpdateError, NothingToResume
 from .interrupts import all_pending, is_answer_map, only_one, place_of, waiting
@@ -130,7 +131,7 @@ def input_entries(given: Any, values: Values) -> list[tuple[str, Written]]:
             checked_text(key, "the input's key")
     else:
         pairs = [(START, given)]
-    stored = values.fit([values.encode(value) for _key, value in pairs])
+    stored = values.fit([encoded_for(key, value, values) for key, value in pairs])
     entries: list[tuple[str, Written]] = []
     for place, ((key, value), data) in enumerate(zip(pairs, stored, strict=True)):
         decoded = value if values.plain else values.decode(data)
@@ -216,7 +217,7 @@ def _command_event(loop: Loop, writes: list[Write]) -> tuple[ChannelWritten, lis
     base, values = loop.state, loop.values
     assert base is not None
     tracked = [write for write in writes if write[0] not in loop.rules.untracked]
-    stored = values.fit([values.encode(value) for _channel, value in tracked])
+    stored = values.fit([encoded_for(channel, value, values) for channel, value in tracked])
     written: list[tuple[str, Written]] = []
     for place, ((channel, value), data) in enumerate(zip(tracked, stored, strict=True)):
         decoded = value if values.plain else values.decode(data)

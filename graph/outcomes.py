@@ -13,6 +13,7 @@ from ..eventlog.serde import describe_error
 from ..projections.cells import Values, Written
 from ..projections.state import CheckpointState, Inputs
 from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
+from ..projections.values import encoded_for
 from .message_ids import with_message_ids
 from .rules import Rules
 from .tasks import Task, note
@@ -73,7 +74,7 @@ def _encoded(task: Task, state: CheckpointState, rules: Rules, values: Values) -
             data = inputs[channel]
             decoded = values.decode(data)
         else:
-            data = values.encode(with_message_ids(channels.get(channel), value, origin))
+            data = encoded_for(channel, with_message_ids(channels.get(channel), value, origin), values)
             decoded = values.decode(data)
         task.written.append((channel, Written(data, origin, values.decode, decoded)))
         stored.append((channel, None if channel in inputs and value is not None else data))

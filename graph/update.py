@@ -18,6 +18,7 @@ from ..projections.ids import task_id
 from ..projections.snapshot import statuses
 from ..projections.state import CheckpointState
 from ..projections.types import COPY, END, INPUT, INTERRUPT, NO_WRITES, START, StateUpdate
+from ..projections.values import encoded_for
 from .begin import close_input, input_entries
 from .loop import Loop
 from .message_ids import with_message_ids
@@ -194,7 +195,7 @@ def _stored(
         if channel in loop.rules.untracked:
             continue
         origin = (checkpoint, path, channel, len(stored))
-        data = loop.values.encode(with_message_ids(loop.spec.channels.get(channel), value, origin))
+        data = encoded_for(channel, with_message_ids(loop.spec.channels.get(channel), value, origin), loop.values)
         written.append((channel, Written(data, origin, loop.values.decode, loop.values.decode(data))))
         stored.append((channel, data))
     fitted = loop.values.fit([data for _channel, data in stored])

@@ -18,7 +18,7 @@ from ..eventlog.engine import ANY
 from ..eventlog.errors import CheckpointNotFound
 from ..eventlog.forking import copy
 from ..eventlog.log import EventLog, StreamWrite
-from ..eventlog.serde import Serializer
+from ..eventlog.serde import Serializer, SerializerProtocol
 from .checkpoints import (
     Checkpoint,
     CheckpointMetadata,
@@ -30,7 +30,7 @@ from .checkpoints import (
 )
 from .connections import MEMORY, open_log
 from .errors import NotSupportedYet
-from .fallback import FallbackSerializer, Serde
+from .fallback import FallbackSerializer
 from .filters import Predicate, compile_filter
 from .foreign import check_texts, checkpoint_from, commit_of, is_foreign, next_version, writes_event
 from .late_writes import LateWrites
@@ -361,11 +361,11 @@ def _found(thread: OpenThread, checkpoint_id: str) -> Place | None:
         return None
 
 
-def _checked(serde: Any) -> Serde | None:
+def _checked(serde: Any) -> SerializerProtocol | None:
     if serde is None:
         return None
     if hasattr(serde, "cipher"):
         raise NotSupportedYet("a serde that seals values comes with sealing; nothing would be sealed by it now")
-    if not isinstance(serde, Serde):
+    if not isinstance(serde, SerializerProtocol):
         raise TypeError(f"serde must have dumps_typed and loads_typed, which {type(serde).__name__} has not")
     return serde

@@ -23,6 +23,7 @@ from .lending import lent
 from .splices import describe_change
 from .state import CheckpointState
 from .types import FOREIGN
+from .values import encoded_for
 
 VERSIONS = FOREIGN + "versions"
 SEEN = FOREIGN + "seen"
@@ -94,7 +95,7 @@ def writes_event(
     writes: Sequence[tuple[str, Any]], checkpoint: str, *, namespace: str, task: str, path: str, values: Values
 ) -> ChannelWritten:
     """Return the event of what a foreign task wrote."""
-    data = values.fit([values.encode(value) for _channel, value in writes])
+    data = values.fit([encoded_for(channel, value, values) for channel, value in writes])
     stored = tuple((channel, part) for (channel, _value), part in zip(writes, data, strict=True))
     return ChannelWritten(any_id(checkpoint), namespace, any_id(task), "", (path,) if path else (), stored)
 

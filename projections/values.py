@@ -10,14 +10,24 @@ from typing import Any
 from weakref import ref
 
 from ..eventlog.blobs import BLOB_THRESHOLD, lift_blob
-from ..eventlog.errors import LogClosed
+from ..eventlog.errors import LogClosed, UnsupportedTypeError
 from ..eventlog.log import EventLog, StreamName
 from ..eventlog.serde import Serializer
+from .cells import Values
 from .fallback import FallbackSerializer
 
 RECORD_BYTES = 256 * 1024
 """What one record holds of values at most, before the largest of them become blobs."""
 _SMALLEST_BLOB = 1024
+
+
+def encoded_for(channel: str, value: Any, values: Values) -> Any:
+    """Return what is stored for a channel's value; a refusal says where in the state: `messages[3].meta.lock`."""
+    try:
+        return values.encode(value)
+    except UnsupportedTypeError as error:
+        error.lies_below(channel)
+        raise
 
 
 class LogValues:

@@ -34,6 +34,8 @@ FUNCTION_LINES_MAX = 70
 NESTING_MAX = 3
 
 BANNED_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"}
+PICKLES = PurePosixPath("eventlog/serde/jsonplus.py")
+"""The one file that may pickle, for savers that were told to."""
 BANNED_CALLS = {"eval", "exec", "__import__"}
 BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
 BANNED_WORDS = ("TO" + "DO", "FIX" + "ME", "X" + "XX")
@@ -150,6 +152,7 @@ def promises(source: Source) -> list[str]:
 def banned(source: Source) -> list[str]:
     """Nothing evaluates text as code or unpickles, and the log imports nothing by name."""
     modules = BANNED_MODULES | ({"importlib"} if source.room == "eventlog" else set())
+    modules -= {"pickle"} if source.path == PICKLES else set()
     wrong = [
         source.at(node, f"{name} is banned")
         for node, name in absolute_imports(ast.walk(source.tree))

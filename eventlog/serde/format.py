@@ -46,6 +46,27 @@ BUILTIN_ERROR = 16
 STORED_ERROR = 17
 """Any other exception, as data: type name, str, repr, arguments."""
 MESSAGE = 18
+COMPLEX = 19
+RANGE = 20
+FRACTION = 21
+PATH = 22
+"""One of the four classes of `pathlib` that have instances."""
+PATTERN = 23
+"""A compiled regular expression."""
+IP = 24
+"""One of the six classes of `ipaddress`."""
+DEQUE = 25
+ORDERED_DICT = 26
+DEFAULTDICT = 27
+COUNTER = 28
+ARRAY = 29
+"""A numpy array."""
+ARRAY_SCALAR = 30
+"""A numpy scalar."""
+UNSET = 31
+"""`msgspec.UNSET`."""
+MARKED = 32
+"""What a saver's own serde stored: its tag, its bytes."""
 NATIVE_FIRST = 64
 NATIVE_LAST = 127
 """Codes that other rooms give to their own types with `TypeRegistry.register_native`."""

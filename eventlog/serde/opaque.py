@@ -5,6 +5,7 @@ Both are data: equal by content, hashable by it, and encoded back to the bytes t
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, cast
 
 
@@ -91,6 +92,6 @@ def opaque_in(value: Any) -> Opaque | None:
         if isinstance(item, dict):
             table = cast("dict[Any, Any]", item)
             todo += [*table, *table.values()]
-        elif isinstance(item, list | tuple | set | frozenset):
+        elif isinstance(item, list | tuple | set | frozenset | deque):
             todo += cast("list[Any]", item)
     return None

@@ -2,8 +2,8 @@
 
 A registry knows Python's own types from the start and what was registered with it; nothing else is ever
 stored or built. `BASE` is what every registry without another parent grows from: rooms add their own types to
-it at import with `register_native`. A graph has a registry of its own, `BASE.extended(types)`, so classes of
-`__main__` and of functions work: the graph supplies them.
+it at import with `register_native`, programs with `register`. A graph has a registry of its own,
+`BASE.extended(types)`, so classes of `__main__` and of functions work: the graph supplies them.
 
 A class is named by module, qualified name and shape (its kind and fields). A class of `__main__`, now or when
 the value was stored (a script that is also imported), is found by qualified name and shape alone. How each
@@ -13,21 +13,24 @@ kind of class is taken apart is in `classes`, how an annotation is searched for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar, cast, overload
 
 from . import format as f
 from .opaque import type_name
+
+ClassT = TypeVar("ClassT", bound="type[Any]")
 
 
 class Codec:
     """How the instances of one exact class are taken apart and built again.
 
-    The payload is `head`, then the MessagePack list of `explode(value)`. `label(value, index)` is the text
-    that the path of an error gets for a part. `rebuild` gets the decoded list; only registered and native
-    classes have one.
+    The payload is `head`, then the MessagePack list of `explode(value)`. `steps(value, parts)` is what the path
+    of an error gets for each part, as `walk` keeps them; without it `label(value, index)` makes them one by one.
+    `rebuild` gets the decoded list; only registered and native classes have one.
     """
 
-    __slots__ = ("cls", "code", "explode", "head", "label", "name", "rebuild", "shape", "sort")
+    __slots__ = ("cls", "code", "explode", "head", "label", "name", "rebuild", "shape", "sort", "steps")
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class Codec:
         rebuild: Callable[[list[Any]], Any] | None = None,
         *,
         label: Callable[[Any, int], str] | None = None,
+        steps: Callable[[Any, list[Any]], list[Any]] | None = None,
         name: str = "",
         shape: str = "",
         sort: bool = False,
@@ -46,10 +50,14 @@ class Codec:
         self.explode = explode
         self.rebuild = rebuild or _not_rebuilt
         self.label = label or index_label
+        self.steps = steps or self._labels
         self.name = name
         self.shape = shape
         self.sort = sort
         self.head = b"\x93" + f.pack_exact(name, None) + f.pack_exact(shape, None) if name else b""
+
+    def _labels(self, value: Any, parts: list[Any]) -> list[Any]:
+        return [self.label(value, index) for index in range(len(parts))]
 
     def payload(self, parts: list[Any], pack: f.Pack) -> bytes:
         """Return the payload of an exploded value; `pack` encodes the list of its parts."""
@@ -69,16 +77,37 @@ class TypeRegistry:
         self._by_qualname: dict[tuple[str, str], list[Codec]] = {}
         self._natives: dict[int, Codec] = {}
 
-    def register(self, cls: type, name: str | None = None) -> None:
-        """Give a class a stored form: a dataclass, pydantic v2 model, Enum, namedtuple or exception class.
+    @overload
+    def register(self, cls: ClassT, name: str | None = None, *, aliases: Iterable[str] = ()) -> ClassT: ...
 
-        `name` is stored instead of `module:Qualified.Name`. For a class that is registered already it is one
-        more name under which stored values are found: pass the old name of a class that moved. Raises
+    @overload
+    def register(
+        self, cls: None = None, name: str | None = None, *, aliases: Iterable[str] = ()
+    ) -> Callable[[ClassT], ClassT]: ...
+
+    def register(self, cls: Any = None, name: str | None = None, *, aliases: Iterable[str] = ()) -> Any:
+        """Give a class a stored form, by call or as a decorator; returns the class.
+
+            @register(name="bank:Loan", aliases=["old_module:Loan"])
+            @dataclass
+            class Loan: ...
+
+        What can be registered: a dataclass, pydantic v2 model, msgspec Struct, Enum, namedtuple, exception class, or
+        subclass of a built-in type (`class Currency(str)`). `name` is stored instead of `module:Qualified.Name`, and
+        stays when the class moves or is renamed. `aliases` are further names under which stored values are found: those
+        of a class that moved or was renamed. For a class that is registered already, `name` is one more of them. Raises
         TypeError when the class is none of these, ValueError when another class has this name and shape.
         """
+        if cls is None:
+            return partial(self.register, name=name, aliases=aliases)
+        for each in (name or class_name(cls), *aliases):
+            self._register(cls, each)
+        return cls
+
+    def _register(self, cls: type, name: str) -> None:
         from .classes import class_codec
 
-        codec = class_codec(cls, name or type_name(cls))
+        codec = class_codec(cls, name)
         key = codec.name, codec.shape
         known = self._by_name.get(key)
         if known is not None and known.cls is not cls:
@@ -127,8 +156,9 @@ class TypeRegistry:
                 self.register(cls)
 
     def classes(self) -> frozenset[type]:
-        """Return the classes registered here and with the parents, those of the last parent left out."""
-        return frozenset[type]() if self._parent is None else self._parent.classes().union(self._by_class)
+        """Return the classes registered here and with the parents; native types are left out."""
+        own = frozenset(cls for cls, codec in self._by_class.items() if codec.name)
+        return own if self._parent is None else self._parent.classes() | own
 
     def codec(self, cls: type) -> Codec | None:
         """Return how the instances of exactly this class are stored, or `None`."""
@@ -160,6 +190,13 @@ class TypeRegistry:
 
 BASE = TypeRegistry()
 """The registry that every serializer knows: the rooms' own types."""
+
+
+def class_name(cls: Any) -> str:
+    """Return the name under which a class is stored that was given none; raises TypeError for what is no class."""
+    if not isinstance(cls, type):
+        raise TypeError(f"{cls!r} cannot be registered: it is no class; a name is passed as name=…")
+    return type_name(cast("type[Any]", cls))
 
 
 def index_label(value: Any, index: int) -> str:

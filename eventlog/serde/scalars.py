@@ -2,7 +2,7 @@
 
 Numbers are big-endian. A time zone is a tail: nothing (naive), `z` and a zone key, `o` and an offset in
 microseconds, `n` and the same with a name. An unknown zone key is no malformed value: the reader's machine
-lacks it, and the caller shows the value as `Opaque`.
+lacks it, and the caller shows the value as `Opaque`. Types of modules that need not be imported are in `library`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from struct import Struct
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, SafeUUID
 
 from ..errors import UnsupportedTypeError
@@ -23,11 +23,12 @@ _DATE = Struct(">HBB")
 _TIME = Struct(">BBBIB")
 _TIMEDELTA = Struct(">iII")
 _OFFSET = Struct(">q")
+_COMPLEX = Struct(">dd")
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-class UnknownZone(LookupError):
-    """The time zone data of this machine lacks a zone."""
+class NotHere(LookupError):
+    """A stored value that this machine cannot have: its time zone data lacks the zone, its Python the syntax …"""
 
 
 def _int_bytes(value: int) -> bytes:
@@ -38,11 +39,31 @@ def _int_from(data: bytes) -> int:
     return int.from_bytes(data, "big", signed=True)
 
 
-def _surrogates_bytes(value: Any) -> bytes:
+def integer_bytes(*values: int) -> bytes:
+    """Return whole numbers of any size, each behind its length."""
+    return b"".join(len(data).to_bytes(4, "big") + data for data in map(_int_bytes, values))
+
+
+def integers_from(data: bytes, count: int) -> list[int]:
+    """Return exactly `count` whole numbers; raises ValueError on anything else."""
+    found: list[int] = []
+    place = 0
+    while place < len(data) and len(found) < count:
+        end = place + 4 + int.from_bytes(data[place : place + 4], "big")
+        found.append(_int_from(data[place + 4 : end]))
+        place = end
+    if place != len(data) or len(found) != count:
+        raise ValueError(f"these are not {count} whole numbers")
+    return found
+
+
+def text_bytes(value: str) -> bytes:
+    """Return any text as bytes, lone surrogates too."""
     return value.encode("utf-8", "surrogatepass")
 
 
-def _surrogates_from(data: bytes) -> str:
+def text_from(data: bytes) -> str:
+    """Return the text of `text_bytes`."""
     return data.decode("utf-8", "surrogatepass")
 
 
@@ -57,7 +78,7 @@ def _datetime_bytes(value: dt.datetime) -> bytes:
         value.microsecond,
         value.fold,
     )
-    return head if value.tzinfo is None else head + _zone_bytes(value.tzinfo)
+    return head if value.tzinfo is None else head + zone_bytes(value.tzinfo)
 
 
 def _datetime_from(data: bytes) -> dt.datetime:
@@ -76,7 +97,7 @@ def _date_from(data: bytes) -> dt.date:
 
 def _time_bytes(value: dt.time) -> bytes:
     head = _TIME.pack(value.hour, value.minute, value.second, value.microsecond, value.fold)
-    return head if value.tzinfo is None else head + _zone_bytes(value.tzinfo)
+    return head if value.tzinfo is None else head + zone_bytes(value.tzinfo)
 
 
 def _time_from(data: bytes) -> dt.time:
@@ -92,14 +113,15 @@ def _timedelta_from(data: bytes) -> dt.timedelta:
     return dt.timedelta(*_TIMEDELTA.unpack(data))
 
 
-def _zone_bytes(zone: dt.tzinfo) -> bytes:
+def zone_bytes(zone: dt.tzinfo) -> bytes:
+    """Return a time zone of the two kinds that have a stored form, as the tail of a time or alone."""
     if type(zone) is dt.timezone:
         offset, *name = zone.__getinitargs__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
         count = _OFFSET.pack(offset // _MICROSECOND)
-        return b"n" + count + _surrogates_bytes(name[0]) if name else b"o" + count
+        return b"n" + count + text_bytes(cast(str, name[0])) if name else b"o" + count
     key = getattr(zone, "key", None)
-    if is_zone_info(type(zone)) and type(key) is str:
-        return b"z" + _surrogates_bytes(key)
+    if _is_zone_info(type(zone)) and type(key) is str:
+        return b"z" + text_bytes(key)
     name = f"{type(zone).__module__}.{type(zone).__qualname__}"
     raise UnsupportedTypeError(f"time zone {name} has no stored form: use zoneinfo.ZoneInfo", type_name=name)
 
@@ -108,13 +130,13 @@ def _zone_from(data: bytes) -> dt.tzinfo | None:
     if not data:
         return None
     if data[:1] == b"z":
-        return _zone_info(_surrogates_from(data[1:]))
+        return _zone_info(text_from(data[1:]))
     if data[:1] not in (b"o", b"n"):
         raise ValueError("no time zone")
     (offset,) = _OFFSET.unpack_from(data, 1)
     name = data[1 + _OFFSET.size :]
     delta = dt.timedelta(microseconds=offset)
-    return dt.timezone(delta, _surrogates_from(name)) if data[:1] == b"n" else dt.timezone(delta)
+    return dt.timezone(delta, text_from(name)) if data[:1] == b"n" else dt.timezone(delta)
 
 
 def _zone_value_from(data: bytes) -> dt.tzinfo:
@@ -130,11 +152,10 @@ def _zone_info(key: str) -> dt.tzinfo:
     try:
         return zoneinfo.ZoneInfo(key)
     except (zoneinfo.ZoneInfoNotFoundError, OSError, ImportError) as error:
-        raise UnknownZone(key) from error
+        raise NotHere(f"value in time zone {key}") from error
 
 
-def is_zone_info(cls: type) -> bool:
-    """Say whether `cls` is `zoneinfo.ZoneInfo`, without importing it."""
+def _is_zone_info(cls: type) -> bool:
     module = sys.modules.get("zoneinfo")
     return module is not None and cls is module.ZoneInfo
 
@@ -160,6 +181,22 @@ def _decimal_from(data: bytes) -> Decimal:
     return Decimal(data.decode())
 
 
+def _complex_bytes(value: complex) -> bytes:
+    return _COMPLEX.pack(value.real, value.imag)
+
+
+def _complex_from(data: bytes) -> complex:
+    return complex(*_COMPLEX.unpack(data))
+
+
+def _range_bytes(value: range) -> bytes:
+    return integer_bytes(value.start, value.stop, value.step)
+
+
+def _range_from(data: bytes) -> range:
+    return range(*integers_from(data, 3))
+
+
 ENCODERS: dict[type, tuple[int, Callable[[Any], bytes]]] = {
     int: (f.BIG_INT, _int_bytes),
     bytearray: (f.BYTEARRAY, bytes),
@@ -167,16 +204,18 @@ ENCODERS: dict[type, tuple[int, Callable[[Any], bytes]]] = {
     dt.date: (f.DATE, _date_bytes),
     dt.time: (f.TIME, _time_bytes),
     dt.timedelta: (f.TIMEDELTA, _timedelta_bytes),
-    dt.timezone: (f.ZONE, _zone_bytes),
+    dt.timezone: (f.ZONE, zone_bytes),
     UUID: (f.UUID, _uuid_bytes),
     Decimal: (f.DECIMAL, _decimal_bytes),
+    complex: (f.COMPLEX, _complex_bytes),
+    range: (f.RANGE, _range_bytes),
 }
-"""The exact type: its code and how it is written. `ZoneInfo` joins when it is first met; str is in `walk`."""
+"""The exact type: its code and how it is written; str is in `walk`."""
 
 DECODERS: dict[int, Callable[[bytes], Any]] = {
     f.BIG_INT: _int_from,
     f.BYTEARRAY: bytearray,
-    f.SURROGATES: _surrogates_from,
+    f.SURROGATES: text_from,
     f.DATETIME: _datetime_from,
     f.DATE: _date_from,
     f.TIME: _time_from,
@@ -184,7 +223,6 @@ DECODERS: dict[int, Callable[[bytes], Any]] = {
     f.ZONE: _zone_value_from,
     f.UUID: _uuid_from,
     f.DECIMAL: _decimal_from,
+    f.COMPLEX: _complex_from,
+    f.RANGE: _range_from,
 }
-
-surrogates_bytes = _surrogates_bytes
-zone_bytes = _zone_bytes

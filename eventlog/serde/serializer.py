@@ -21,10 +21,10 @@ from ormsgpack import Ext
 
 from ..errors import MalformedValue, UnsupportedTypeError
 from . import format as f
-from . import scalars
+from .containers import Unpack
 from .opaque import Opaque
 from .registry import BASE, TypeRegistry
-from .tagged import Types, Unpack
+from .tagged import Types, scalar_encoder
 from .walk import Walk, opaque_ext
 
 _MALFORMED = (MsgspecError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error)
@@ -176,10 +176,17 @@ class _Level:
     def _scalar_tagger(self, cls: type) -> Callable[[Any], Ext] | None:
         if cls is Opaque:
             return opaque_ext
-        if cls not in scalars.ENCODERS:
+        known = scalar_encoder(cls)
+        if known is None:
             return None
-        code, encode = scalars.ENCODERS[cls]
-        return lambda value: Ext(code, encode(value))
+        code, encode = known
+
+        # The payload comes first, as in `_codec_tagger`.
+        def tagged(value: Any) -> Ext:
+            payload = encode(value)
+            return Ext(code, payload)
+
+        return tagged
 
     def _codec_tagger(self, cls: type) -> Callable[[Any], Ext] | None:
         codec = self._types.codec(cls)

@@ -10,16 +10,13 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, cast
 
-from . import classes, scalars
+import msgspec
+
+from . import arrays, classes, containers, library, scalars
 from . import format as f
+from .containers import Builder, Unpack
 from .opaque import Opaque, StoredError, describe_error
 from .registry import Codec, TypeRegistry
-
-Unpack = Callable[[memoryview], Any]
-"""Decodes the payload of an extension, one level deeper."""
-
-Builder = Callable[[memoryview, Unpack], Any]
-"""Builds a value from its payload."""
 
 
 class Types:
@@ -52,13 +49,16 @@ class Types:
         kind = classes.kind_name(cls)
         if kind:
             return (
-                f"this {kind} is not registered; name it in the graph's annotations or call "
-                f"registry.register({cls.__qualname__})"
+                f"this {kind} is not registered. Name the class in the graph's state, or add the line "
+                f"`register({cls.__name__})` (from lithograph.eventlog.serde import register)"
             )
         base = next((base for base in cls.__mro__[1:] if base in _CONVERTIBLE), None)
         if base is not None:
             return f"a subclass of {base.__name__} would come back as {base.__name__}; convert it yourself"
-        return "the type has no stored form; store data made of built-in types, or a registered dataclass"
+        return (
+            "the type has no stored form. Store data made of built-in types, make it a dataclass and add the line "
+            f"`register({cls.__name__})` (from lithograph.eventlog.serde import register), or give the saver a serde"
+        )
 
     def _object(self, payload: memoryview, unpack: Unpack) -> Any:
         """Build an instance of a registered class; one that is not, or no longer, is `Opaque`."""
@@ -97,8 +97,8 @@ def _scalar(code: int, decode: Callable[[bytes], Any]) -> Builder:
         data = bytes(payload)
         try:
             return decode(data)
-        except scalars.UnknownZone as error:
-            return Opaque(f"value in time zone {error}", [data], _raw(code, payload))
+        except scalars.NotHere as error:
+            return Opaque(str(error.args[0]), [data], _raw(code, payload))
 
     return build
 
@@ -112,35 +112,33 @@ def _by_name(shape: str, parts: Any) -> Any:
     return dict(zip(names, listed, strict=True)) if len(names) == len(listed) else listed
 
 
-def _set(payload: memoryview, unpack: Unpack) -> set[Any]:
-    members = _listed(payload, unpack)
-    built = set(members)
-    if len(built) != len(members):
-        raise ValueError("a set's members differ")
-    return built
+def scalar_encoder(cls: type) -> tuple[int, Callable[[Any], bytes]] | None:
+    """Return the code of a type without parts and how its values are written, or `None`."""
+    return scalars.ENCODERS.get(cls) or library.encoder(cls) or arrays.encoder(cls)
 
 
-def _frozenset(payload: memoryview, unpack: Unpack) -> frozenset[Any]:
-    return frozenset(_set(payload, unpack))
+def _unset(payload: memoryview, unpack: Unpack) -> Any:
+    if unpack(payload) != []:
+        raise ValueError("UNSET has no parts")
+    return msgspec.UNSET
 
 
-def _tuple(payload: memoryview, unpack: Unpack) -> tuple[Any, ...]:
-    return tuple(_listed(payload, unpack))
+def marked(tag: str, data: bytes) -> Opaque:
+    """Return what another serde stored, under its tag: encoded as such a part, loaded only with that serde."""
+    return Opaque(f"{tag} data", {"tag": tag, "data": data}, bytes((f.MARKED,)) + f.pack_exact([tag, data], None))
 
 
-def _mapping(payload: memoryview, unpack: Unpack) -> dict[Any, Any]:
-    flat = _listed(payload, unpack)
-    built = dict(zip(flat[::2], flat[1::2], strict=True))
-    if 2 * len(built) != len(flat):
-        raise ValueError("a mapping's keys differ")
-    return built
+def _marked(payload: memoryview, unpack: Unpack) -> Opaque:
+    tag, data = marked_parts(unpack(payload))
+    return Opaque(f"{tag} data", {"tag": tag, "data": data}, _raw(f.MARKED, payload))
 
 
-def _listed(payload: memoryview, unpack: Unpack) -> list[Any]:
-    members = unpack(payload)
-    if type(members) is not list:
-        raise ValueError("the members of a collection are a list")
-    return cast("list[Any]", members)
+def marked_parts(parts: Any) -> tuple[str, bytes]:
+    """Return the tag and the bytes of what another serde stored."""
+    tag, data = parts
+    if type(tag) is not str or type(data) is not bytes:
+        raise ValueError("a marked part has a tag and bytes")
+    return tag, data
 
 
 def _message(payload: memoryview, unpack: Unpack) -> Any:
@@ -185,10 +183,6 @@ def _explode_stored(error: StoredError) -> list[Any]:
     return [error.type_name, error.text, error.repr, None if error.args is None else list(error.args)]
 
 
-def _member_label(value: Any, index: int) -> str:
-    return ".<member>"
-
-
 def _error_label(value: Any, index: int) -> str:
     return (".type", ".text", ".repr", ".args")[index]
 
@@ -197,7 +191,7 @@ def _builtin_label(value: Any, index: int) -> str:
     return (".type", ".args", ".__dict__")[index]
 
 
-_CONVERTIBLE = (bool, int, float, str, bytes, bytearray, list, tuple, dict, set, frozenset)
+_CONVERTIBLE = (*containers.CODECS, bool, int, float, str, bytes, bytearray, list, dict, *scalars.ENCODERS)
 
 _BUILTIN_ERRORS: dict[str, type[BaseException]] = {
     cls.__name__: cls
@@ -219,18 +213,18 @@ ERROR = Codec(BaseException, f.STORED_ERROR, _explode_error, label=_error_label)
 """Any exception that is neither in the list nor registered."""
 
 _COMPOUND: dict[type, Codec] = {
-    tuple: Codec(tuple, f.TUPLE, list),
-    set: Codec(set, f.SET, list, label=_member_label, sort=True),
-    frozenset: Codec(frozenset, f.FROZENSET, list, label=_member_label, sort=True),
+    **containers.CODECS,
+    type(msgspec.UNSET): Codec(type(msgspec.UNSET), f.UNSET, lambda value: []),
     StoredError: Codec(StoredError, f.STORED_ERROR, _explode_stored, label=_error_label),
 } | {cls: Codec(cls, f.BUILTIN_ERROR, _explode_builtin, label=_builtin_label) for cls in _BUILTIN_ERRORS.values()}
 
+_LEAVES = (scalars, library, arrays)
+
 _BUILDERS: dict[int, Builder] = {
-    **{code: _scalar(code, decode) for code, decode in scalars.DECODERS.items()},
-    f.TUPLE: _tuple,
-    f.SET: _set,
-    f.FROZENSET: _frozenset,
-    f.MAPPING: _mapping,
+    **{code: _scalar(code, decode) for module in _LEAVES for code, decode in module.DECODERS.items()},
+    **containers.BUILDERS,
+    f.UNSET: _unset,
+    f.MARKED: _marked,
     f.MESSAGE: _message,
     f.BUILTIN_ERROR: _builtin_error,
     f.STORED_ERROR: _stored_error,

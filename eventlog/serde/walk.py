@@ -7,7 +7,7 @@ known. Its bytes are those of the fast path wherever that succeeds. About ten ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from ormsgpack import Ext, packb
@@ -15,9 +15,10 @@ from ormsgpack import Ext, packb
 from ..errors import UnsupportedTypeError
 from . import format as f
 from . import scalars
+from .containers import pair_steps
 from .opaque import Opaque, type_name
 from .registry import Codec
-from .tagged import ERROR, Types
+from .tagged import ERROR, Types, scalar_encoder
 
 _INT_MIN = -(1 << 63)
 _INT_MAX = (1 << 64) - 1
@@ -61,16 +62,17 @@ class Walk:
         if cls in _AS_IT_IS:
             return value
         if cls is str:
-            return value if _is_unicode(value) else Ext(f.SURROGATES, scalars.surrogates_bytes(value))
+            return value if _is_unicode(value) else Ext(f.SURROGATES, scalars.text_bytes(cast(str, value)))
         if cls is int:
-            return value if _INT_MIN <= cast(int, value) <= _INT_MAX else self._scalar(cls, value)
+            return value if _INT_MIN <= cast(int, value) <= _INT_MAX else self._scalar(scalars.ENCODERS[int], value)
         if cls is list:
             items = cast("list[Any]", value)
             return self._parts(value, _PLAIN_COST, range(len(items)), items)
         if cls is dict:
             return self._dict(cast("dict[Any, Any]", value))
-        if cls in scalars.ENCODERS or scalars.is_zone_info(cls):
-            return self._scalar(cls, value)
+        scalar = scalar_encoder(cls)
+        if scalar is not None:
+            return self._scalar(scalar, value)
         if cls is Opaque:
             return opaque_ext(cast(Opaque, value))
         codec = self._types.codec(cls)
@@ -86,8 +88,7 @@ class Walk:
         if all(type(key) is str and _is_unicode(key) for key in keys):
             return dict(zip(keys, self._parts(value, _PLAIN_COST, steps, items), strict=True))
         flat = [part for pair in zip(keys, items, strict=True) for part in pair]
-        flat_steps = [step for key in keys for step in ((key, None), (key,))]
-        return Ext(f.MAPPING, self._pack(self._parts(value, _TAGGED_COST, flat_steps, flat)))
+        return Ext(f.MAPPING, self._pack(self._parts(value, _TAGGED_COST, pair_steps(flat), flat)))
 
     def _tagged_parts(self, codec: Codec, value: Any, parts: list[Any] | None = None) -> list[Any]:
         """Return the lowered parts of a value that has a codec; `parts` replaces what it is made of."""
@@ -97,8 +98,7 @@ class Walk:
             raise self._refusal(value, f"it has a field without a value: {error}") from error
         except ValueError as error:
             raise self._refusal(value, str(error)) from error
-        steps = [codec.label(value, index) for index in range(len(parts))]
-        return self._parts(value, _TAGGED_COST, steps, parts)
+        return self._parts(value, _TAGGED_COST, codec.steps(value, parts), parts)
 
     def _parts(self, value: object, cost: int, steps: Iterable[Any], parts: list[Any]) -> list[Any]:
         """Lower the parts of a value, knowing that it is not inside of itself nor too deep."""
@@ -131,8 +131,8 @@ class Walk:
         parts = [*ERROR.explode(error)[:-1], None]
         return Ext(ERROR.code, ERROR.payload(self._tagged_parts(ERROR, error, parts), self._pack))
 
-    def _scalar(self, cls: type, value: Any) -> Ext:
-        code, encode = scalars.ENCODERS.get(cls) or (f.ZONE, scalars.zone_bytes)
+    def _scalar(self, encoder: tuple[int, Callable[[Any], bytes]], value: Any) -> Ext:
+        code, encode = encoder
         try:
             return Ext(code, encode(value))
         except UnsupportedTypeError as error:
@@ -164,12 +164,24 @@ def _rendered(path: list[Any]) -> str:
     steps = [_step(step) for step in path]
     if len(steps) > _STEPS_SHOWN:
         steps[_STEPS_SHOWN // 2 : -_STEPS_SHOWN // 2] = [" … "]
-    return "".join(["$", *steps])
+    text = "".join(steps)
+    return text[1:] if text.startswith(".") else f"${text}"
 
 
 def _step(step: Any) -> str:
     if type(step) is not tuple:
         return step if type(step) is str else f"[{step}]"
-    text = repr(cast("tuple[Any, ...]", step)[0])
-    text = text if len(text) <= _KEY_SHOWN else text[: _KEY_SHOWN - 1] + "…"
-    return f"[{text}]" if len(cast("tuple[Any, ...]", step)) == 1 else f".<key {text}>"
+    key, *is_key = cast("tuple[Any, ...]", step)
+    if type(key) is str and not is_key and key.isidentifier() and len(key) <= _KEY_SHOWN:
+        return f".{key}"
+    text = _shown(key)
+    return f".<key {text}>" if is_key else f"[{text}]"
+
+
+def _shown(key: Any) -> str:
+    """Return a key for people; its own repr may be a user's, and fail."""
+    try:
+        text = repr(key)
+    except Exception as failure:  # noqa: BLE001  what fails is no reason to hide what was refused
+        text = f"{type(key).__qualname__} without repr: {type(failure).__qualname__}"
+    return text if len(text) <= _KEY_SHOWN else text[: _KEY_SHOWN - 1] + "…"

@@ -183,7 +183,7 @@ def test_the_path_leads_into_a_message() -> None:
     """A part without stored form within a message is named by the message's field."""
     with pytest.raises(UnsupportedTypeError) as caught:
         Serializer().encode([langchain.AIMessage("x", additional_kwargs={"k": object()})])
-    assert caught.value.path == "$[0].additional_kwargs['k']"
+    assert caught.value.path == "$[0].additional_kwargs.k"
 
 
 def test_coercing_takes_what_add_messages_takes() -> None:

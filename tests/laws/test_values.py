@@ -4,7 +4,7 @@
 
 import operator
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Union
 
 import pytest
 from hypothesis import given
@@ -15,28 +15,14 @@ from lithograph.eventlog.events import ChannelWritten
 from lithograph.graph import START, Command, Send, StateGraph, interrupt
 from typing_extensions import TypedDict
 
-from tests.eventlog.serde.values import (
-    CLASSES,
-    VALUES,
-    Color,
-    Level,
-    Loan,
-    Model,
-    Pair,
-    Point,
-    Refused,
-    Right,
-    Word,
-    identical,
-)
+from tests.eventlog.serde.values import CLASSES, VALUES, Loan, identical
 
 from .settings import laws
 from .world import Place, config_of
 
 NewName = Callable[[], str]
-Known = Loan | Point | Pair | Color | Level | Word | Right | Model | Refused
+Known = Union[tuple(CLASSES)]  # noqa: UP007  made of a list
 """The classes that the graph supplies by naming them in its schema."""
-assert set(Known.__args__) == set(CLASSES)
 
 
 def keep_last(left: Any, right: Any) -> Any:
@@ -103,7 +89,7 @@ class Unknown:
 
 UNSTORABLE = st.sampled_from(
     [
-        (lambda bad: bad, "$"),
+        (lambda bad: bad, ""),
         (lambda bad: [1, bad], "[1]"),
         (lambda bad: {"a": {"b": bad}}, "a"),
         (lambda bad: (0, [bad]), "[1]"),

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from lithograph.eventlog.errors import MalformedValue
 from lithograph.eventlog.serde import Serializer
-from lithograph.projections.fallback import Marked
 from lithograph.projections.types import Command, Interrupt, Overwrite, Send
 
 STORED: list[tuple[int, Any, int]] = [
@@ -15,7 +14,6 @@ STORED: list[tuple[int, Any, int]] = [
     (65, Overwrite([1]), 1),
     (66, Interrupt("why?", "id", response_schema={"type": "string"}), 3),
     (67, Command(update={"a": 1}, resume=None, goto=(Send("a", 1),)), 5),
-    (68, Marked("pickle", b"\0"), 2),
 ]
 """Extension code, a value, the number of its parts."""
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
 import datetime as dt
 import decimal
 import enum
+import re
+import types
 import uuid
 from typing import Any
 
+import numpy as np
 import pytest
 from lithograph.eventlog.errors import UnsupportedTypeError
 from lithograph.eventlog.serde import BASE, Serializer
 
-from tests.eventlog.serde.values import Color, Loan, Model, Pair, Point, Right, serializer
+from tests.eventlog.serde.classes import Box, Currency, Gauge, Names, Tree
+from tests.eventlog.serde.values import Color, Loan, Model, Pair, Point, Right, identical, serializer
 
 BUILTIN = [int, float, str, bytes, bytearray, list, tuple, dict, set, frozenset]
+LIBRARY = [collections.OrderedDict, collections.defaultdict, collections.Counter, collections.deque]
 OTHER = [decimal.Decimal, uuid.UUID, dt.datetime, dt.date, dt.time, dt.timedelta]
 ARGUMENTS: dict[type, tuple[Any, ...]] = {
     uuid.UUID: ("0" * 32,),
@@ -31,13 +37,25 @@ def subclass_instance(base: type) -> Any:
 
 
 REFUSED: list[Any] = [
-    *map(subclass_instance, BUILTIN + OTHER),
-    collections.OrderedDict(),
-    collections.defaultdict(list),
-    collections.Counter(),
-    collections.deque(),
-    range(3),
-    1j,
+    *map(subclass_instance, BUILTIN + LIBRARY + OTHER),
+    collections.defaultdict(lambda: 0),
+    collections.defaultdict(Loan),
+    collections.ChainMap(),
+    array.array("i", [1]),
+    types.SimpleNamespace(a=1),
+    types.MappingProxyType({}),
+    list[int],
+    re.compile(subclass_instance(str)),
+    np.array([object()]),
+    np.array([(1, object())], dtype=[("a", "i1"), ("b", "O")]),
+    np.array(["text"], dtype=np.dtypes.StringDType()) if hasattr(np.dtypes, "StringDType") else object(),
+    np.dtype("f8"),
+    np.ma.masked_array([1]),
+    np.rec.array([(1,)], dtype=[("a", "i1")]),
+    np.rec.array([(1,)], dtype=[("a", "i1")])[0],
+    np.zeros(2, dtype=np.dtype("f8", metadata={"unit": "m"})),
+    np.zeros(2, dtype=[]),
+    np.float64,
     object(),
     int,
     len,
@@ -63,15 +81,25 @@ def test_unsupported_types_are_refused_wherever_they_are(value: Any) -> None:
 
 
 PATHS = [
-    ({"a": [0, 1, 2, Loan(object())]}, "$['a'][3].amount"),
+    ({"messages": [0, 1, 2, Loan(1, {"meta": object()})]}, "messages[3].note.meta"),
+    ({"a b": [object()]}, "$['a b'][0]"),
+    ({"a": collections.OrderedDict({1: object()})}, "a[1]"),
+    ({"a": collections.defaultdict(int, {"b": object()})}, "a.b"),
+    ({"a": collections.Counter({object: 1})}, "a.<key <class 'object'>>"),
+    ({"a": collections.deque([1, object()], 5)}, "a[1]"),
+    ([Gauge(object())], "$[0].value"),
+    ([Box(Tree("x", [Tree(object())]))], "$[0].content.branches[0].name"),
+    ({"s": Names([object()])}, "s.value[0]"),
+    ({"a": [np.array([object()])]}, "a[0]"),
+    ({"a": [0, 1, 2, Loan(object())]}, "a[3].amount"),
     ([1, (2, object())], "$[1][1]"),
     ({1: {None: object()}}, "$[1][None]"),
-    ({(1, object): 2}, "$.<key (1, <class 'object'>)>[1]"),
+    ({(1, object): 2}, "<key (1, <class 'object'>)>[1]"),
     ([Pair(1, Point(object()))], "$[0].right.x"),
-    ({"m": Model(a=1, extra=[object()])}, "$['m'].__pydantic_extra__['extra'][0]"),
+    ({"m": Model(a=1, extra=[object()])}, "m.__pydantic_extra__.extra[0]"),
     ([bytearray(b"x"), memoryview(b"x")], "$[1]"),
-    ({"a": {"b": ["\ud800", object()]}}, "$['a']['b'][1]"),
-    ({"s": {1, int}}, "$['s'].<member>"),
+    ({"a": {"b": ["\ud800", object()]}}, "a.b[1]"),
+    ({"s": {1, int}}, "s.<member>"),
 ]
 
 
@@ -82,14 +110,19 @@ def test_the_path_names_the_part(value: Any, path: str) -> None:
         serializer().encode(value)
     assert caught.value.path == path
     assert path in str(caught.value)
-    assert caught.value.type_name in ("object", "type", "memoryview")
+    assert caught.value.type_name in ("object", "type", "memoryview", "numpy:ndarray")
 
 
 def test_unregistered_classes_are_refused_with_advice() -> None:
-    """An instance of a class that could be registered is refused, saying what to register."""
-    for value in (Loan(1), Pair(1, 2), Color.RED, Right.READ, Model(a=1)):
-        with pytest.raises(UnsupportedTypeError, match=rf"registry\.register\({type(value).__name__}\)"):
-            Serializer().encode({"k": value})
+    """An instance of a class that could be registered is refused with the line that registers it, which does."""
+    for value in (Loan(1), Pair(1, 2), Color.RED, Right.READ, Model(a=1), Gauge(1), Currency("x"), Names([1])):
+        registry = BASE.extended()
+        with pytest.raises(UnsupportedTypeError) as caught:
+            Serializer(registry).encode({"k": value})
+        (line,) = re.findall(r"`(register\(\w+\))`", str(caught.value))
+        assert "from lithograph.eventlog.serde import register" in str(caught.value)
+        exec(line, {"register": registry.register, type(value).__name__: type(value)})
+        assert identical(Serializer(registry).decode(Serializer(registry).encode({"k": value})), {"k": value})
 
 
 def test_a_subclass_of_a_registered_class_is_refused() -> None:
@@ -153,9 +186,12 @@ def test_only_lists_have_elements() -> None:
 
 def test_what_cannot_be_registered_says_so() -> None:
     """Registering a class of no known kind is a TypeError that lists the kinds."""
-    for cls in (object, int, type("Plain", (), {}), type("Sub", (dict,), {})):
+    ordered = type("Sub", (collections.OrderedDict,), {})
+    for cls in (object, int, bool, type("Plain", (), {}), ordered, collections.Counter, np.float64):
         with pytest.raises(TypeError, match="dataclasses"):
             BASE.extended([cls])
+    with pytest.raises(TypeError, match="name="):
+        BASE.extended().register("bank:Loan")  # type: ignore[call-overload]
 
 
 def test_an_enum_value_without_stored_form_is_refused() -> None:

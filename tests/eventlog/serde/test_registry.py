@@ -50,7 +50,7 @@ def test_an_unregistered_type_reads_as_opaque() -> None:
     value = Serializer().decode(data)
     (opaque,) = value["k"]
     assert type(opaque) is Opaque
-    assert opaque.name == "tests.eventlog.serde.values:Loan"
+    assert opaque.name == "tests.eventlog.serde.classes:Loan"
     assert opaque.fields == {"amount": 1, "note": (2,)}
     assert Serializer().encode(value) == data
     assert serializer().decode(Serializer().encode(opaque)) == Loan(1, (2,))
@@ -291,7 +291,7 @@ def test_errors_are_never_refused() -> None:
     cycle.args = (cycle,)
     stored = codec.decode(codec.encode([Refused("no"), ValueError(object()), Rude(1), cycle, Refused(object())]))
     assert [type(error) for error in stored] == [StoredError] * 5
-    assert stored[0] == StoredError("tests.eventlog.serde.values:Refused", "no", "Refused('no')", ("no",))
+    assert stored[0] == StoredError("tests.eventlog.serde.classes:Refused", "no", "Refused('no')", ("no",))
     assert stored[1].type_name == "ValueError"
     assert stored[1].args is None
     assert stored[2].text == "<Rude: str() raised RuntimeError>"

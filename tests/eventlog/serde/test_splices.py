@@ -33,13 +33,13 @@ SPLICES: dict[str, Callable[[], Any]] = {
 PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "alone": (lambda part: part, "$"),
     "in a list": (lambda part: [1, part], "$[1]"),
-    "in a dict": (lambda part: {"a": 1, "b": part}, "$['b']"),
-    "deep": (lambda part: {"a": [{"b": [0, 1, part]}]}, "$['a'][0]['b'][2]"),
+    "in a dict": (lambda part: {"a": 1, "b": part}, "b"),
+    "deep": (lambda part: {"a": [{"b": [0, 1, part]}]}, "a[0].b[2]"),
     "in a tuple": (lambda part: [(1, part)], "$[0][1]"),
     "in a dict with other keys": (lambda part: {1: part}, "$[1]"),
-    "in a dataclass": (lambda part: Holder("x", part), "$.held"),
-    "deep in a dataclass": (lambda part: [Holder("x", {"a": [part]})], "$[0].held['a'][0]"),
-    "in a dataclass in one": (lambda part: Holder("x", Holder("y", [part])), "$.held.held[0]"),
+    "in a dataclass": (lambda part: Holder("x", part), "held"),
+    "deep in a dataclass": (lambda part: [Holder("x", {"a": [part]})], "$[0].held.a[0]"),
+    "in a dataclass in one": (lambda part: Holder("x", Holder("y", [part])), "held.held[0]"),
 }
 
 
