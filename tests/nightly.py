@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parent / "nightly_results"
 PARTS = {
     "flips": ["tests/eventlog/test_verify.py"],
     "view_flips": ["tests/projections/test_view_damage.py"],
-    "crash": ["tests/eventlog/test_crash.py", "tests/laws/test_kill.py"],
+    "crash": ["tests/eventlog/test_crash.py", "tests/eventlog/test_kill_rounds.py", "tests/laws/test_kill.py"],
     "group": ["tests/eventlog/test_group.py"],
     "demo": ["tests/cli/test_demo.py"],
     "views": ["tests/projections/test_views.py"],

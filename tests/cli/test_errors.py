@@ -204,7 +204,7 @@ def test_a_flipped_byte_is_found(lithograph: Lithograph, small_log: Path) -> Non
 
 
 def test_the_quick_form_of_verify_says_what_it_left_out(lithograph: Lithograph, small_log: Path) -> None:
-    """`verify --quick` passes on an intact log, says what it did not look at, and finds damage at the end of the log."""
+    """`verify --quick` passes on an intact log, says what it did not look at, and finds damage at the log's end."""
     ran = lithograph("verify", small_log, "--quick")
     assert ran.code == 0
     assert "What was not checked: " in ran.out
