@@ -2,8 +2,8 @@
 
     python -m tests.laws.child FOLDER DURABILITY FIRST
 
-Each node writes one line to the file `effects` before it returns: thread, checkpoint, task, node. A thread is named on
-standard output only after `invoke` returned: then it is acknowledged.
+Each node writes one line to the file `effects`, the witness, before it returns: thread, checkpoint, task, node. A
+thread is named on standard output only after `invoke` returned: then it is acknowledged.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def graph(folder: Path, log: EventLog) -> Any:
         return node
 
     def part(packet: Any, runtime: Runtime[Any]) -> Any:
-        leave(runtime, "part")
+        leave(runtime, f"part{packet['place']}")
         return {"seen": [f"part {packet['place']}"]}
 
     def scatter(state: State) -> list[Send]:
