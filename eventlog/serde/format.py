@@ -19,8 +19,12 @@ from sys import getrefcount
 from typing import Any
 
 import msgspec
-import ormsgpack
-from ormsgpack import Ext, Fragment, packb
+
+_WAS_LOADED = "ormsgpack" in sys.modules
+"""Whether somebody may hold objects of ormsgpack's that were made before we counted."""
+
+import ormsgpack  # noqa: E402
+from ormsgpack import Ext, Fragment, packb  # noqa: E402
 
 TUPLE = 1
 SET = 2
@@ -154,10 +158,12 @@ def count_references() -> None:
 
     Called once, when this package is imported. Each instance is one reference more, so while there are no more nobody
     needs to look for one in every value. A reference that is none costs that look and nothing else.
+
+    Where somebody loaded ormsgpack before us there may be instances already, whose going would make room for others in
+    the count; and without its lock Python does not count references to classes. In both cases every value is looked at.
     """
     global _references
-    # Without its lock Python does not count references to classes: then always look.
-    counts = getattr(sys, "_is_gil_enabled", lambda: True)()
+    counts = not _WAS_LOADED and getattr(sys, "_is_gil_enabled", lambda: True)()
     _references = (getrefcount(Fragment), getrefcount(Ext)) if counts else (0, 0)
 
 

@@ -85,3 +85,22 @@ def test_nobody_looks_for_what_is_not_there() -> None:
     """Where the process holds no such object, plain values are stored without a look at each of their parts."""
     done = subprocess.run([sys.executable, "-c", _LOOKS], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"
+
+
+_HELD = """
+import ormsgpack
+held = [ormsgpack.Fragment(b"\\x01") for _ in range(3)]
+from lithograph.eventlog.errors import UnsupportedTypeError
+from lithograph.eventlog.serde import Serializer
+del held
+try:
+    print(Serializer().encode({"a": ormsgpack.Fragment(b"\\x93\\x01\\x02\\x03")}))
+except UnsupportedTypeError as error:
+    print("refused", error.path)
+"""
+
+
+def test_one_is_found_where_others_were_let_go_of() -> None:
+    """Such objects that the process held before this package was imported make no room for others when they go."""
+    done = subprocess.run([sys.executable, "-c", _HELD], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "refused a"
