@@ -295,6 +295,7 @@ class Environment:
 
     def _open_largest(self) -> lmdb.Environment:
         refused = False
+        begins = not self._data_file.exists() or not self._data_file.stat().st_size
         while True:
             try:
                 env = self._open_with(self._map_size)
@@ -303,6 +304,8 @@ class Environment:
                     raise self._refused(error) from error
                 refused = True
             except lmdb.Error as error:
+                if begins:
+                    self._forget_half_a_beginning()
                 raise translated(error, self.path) from error
             else:
                 if not refused or self._map_size <= SMALLEST_MAP:
@@ -311,6 +314,11 @@ class Environment:
                 env.close()
                 refused = False
             self._map_size //= 2
+
+    def _forget_half_a_beginning(self) -> None:
+        """Empty a file that was to be made and found no room for its first two pages: it would pass for a cut one."""
+        if self._data_file.exists() and self._data_file.stat().st_size < 2 * mmap.PAGESIZE:
+            os.truncate(self._data_file, 0)
 
     def _open_with(self, map_size: int) -> lmdb.Environment:
         return lmdb.open(
