@@ -26,6 +26,7 @@ PARTS = {
     "crash": ["tests/eventlog/test_crash.py", "tests/eventlog/test_kill_rounds.py", "tests/laws/test_kill.py"],
     "group": ["tests/eventlog/test_group.py"],
     "demo": ["tests/cli/test_demo.py"],
+    "values": ["tests/eventlog/serde", "tests/laws/test_values.py"],
     "views": ["tests/projections/test_views.py"],
     "store": ["tests/store/test_model.py"],
 }

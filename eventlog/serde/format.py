@@ -103,6 +103,9 @@ _BUFFERS = frozenset({bytearray, memoryview, Ext, Fragment})
 _CONTAINERS = frozenset({list, dict})
 _PLAIN = _CONTAINERS | {str, int, float, bool, bytes, type(None)}
 """What `gc.get_referents` leads from to values only; a class instance leads to its class."""
+_LONG = 1 << 15
+_NEAR_LEVELS = 2
+"""From how many bytes on, and how deep, it pays to look at a value before looking at its bytes."""
 _HEADS = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
 _references = (0, 0)
 """How many references there are to `Fragment` and `Ext` while neither has an instance."""
@@ -148,9 +151,16 @@ def pack_exact(value: Any, hook: Callable[[Any], Ext] | None) -> bytes:
     fragments, extensions = _references
     spliced = getrefcount(Fragment) > fragments or getrefcount(Ext) > extensions
     data = packb(value, hook, OPTIONS)
-    if (spliced or 0xC4 in data or 0xC5 in data or 0xC6 in data) and hides_buffers(value):
+    if not spliced and len(data) <= _LONG and not _may_hold_buffers(data):
+        return data
+    if hides_buffers(value, None if spliced else data):
         raise TypeError("a buffer would become bytes")
     return data
+
+
+def _may_hold_buffers(data: bytes) -> bool:
+    """Say whether packed bytes contain a byte that could head a `bin`."""
+    return 0xC4 in data or 0xC5 in data or 0xC6 in data
 
 
 def count_references() -> None:
@@ -167,23 +177,27 @@ def count_references() -> None:
     _references = (getrefcount(Fragment), getrefcount(Ext)) if counts else (0, 0)
 
 
-def hides_buffers(value: Any) -> bool:
+def hides_buffers(value: Any, data: bytes | None = None) -> bool:
     """Say whether lists and dicts hold, at any depth, what ormsgpack packs as something else.
 
-    Runs only when the packed bytes contain a byte that could head a `bin`, or when there is an object that would put
-    its bytes among ours: levels of the tree go through the garbage collector's C code, about twice the time of packing.
+    Levels of the tree go through the garbage collector's C code, in about the time of packing. `data` are the packed
+    bytes, when they tell: they do where no object can put bytes of its own among ours. They are asked only when the
+    value does not end near its root, as a list of long texts does, which takes less time than to look at its bytes.
     """
     level = [value]
-    while level:
+    near = _NEAR_LEVELS
+    while True:
         types = set(map(type, level))
         if not types.isdisjoint(_BUFFERS):
             return True
         if types.isdisjoint(_CONTAINERS):
             return False
+        if not near and data is not None and not _may_hold_buffers(data):
+            return False
+        near -= 1
         if not types <= _PLAIN:
             level = [item for item in level if type(item) in _CONTAINERS]
         level = gc.get_referents(*level)
-    return False
 
 
 def too_deep(fields: list[Any], data: bytes) -> bool:

@@ -32,8 +32,10 @@ class Types:
         self.unknown: set[str] = set()
         """Names of types that were met in stored values and are not registered."""
         self.builders: dict[int, Builder] = {
+            **{code: partial(self._leaf, code, decode) for code, decode in _DECODERS.items()},
             **_BUILDERS,
             f.OBJECT: self._object,
+            f.MARKED: self._marked,
             **{code: partial(self._native, code) for code in range(f.NATIVE_FIRST, f.NATIVE_LAST + 1)},
         }
 
@@ -67,40 +69,40 @@ class Types:
         if codec is None:
             codec = self._registry.named(name, shape)
             if codec is None:
-                self.unknown.add(name)
-                return Opaque(name, _by_name(shape, parts), _raw(f.OBJECT, payload))
+                return self._shown(name, _by_name(shape, parts), f.OBJECT, payload)
             self._named[name, shape] = codec
         built = codec.rebuild(parts)
         if built is classes.CHANGED:
-            self.unknown.add(name)
-            return Opaque(name, _by_name(shape, parts), _raw(f.OBJECT, payload))
+            return self._shown(name, _by_name(shape, parts), f.OBJECT, payload)
         return built
 
     def _native(self, code: int, payload: memoryview, unpack: Unpack) -> Any:
         codec = self._registry.native(code)
         parts = unpack(payload)
-        return Opaque(f"native {code}", parts, _raw(code, payload)) if codec is None else codec.rebuild(parts)
+        return self._shown(f"native {code}", parts, code, payload) if codec is None else codec.rebuild(parts)
 
+    def _leaf(self, code: int, decode: Callable[[bytes], Any], payload: memoryview, unpack: Unpack) -> Any:
+        """Build a value without parts; one that this machine cannot have is `Opaque`."""
+        data = bytes(payload)
+        try:
+            return decode(data)
+        except scalars.NotHere as error:
+            return self._shown(str(error.args[0]), [data], code, payload)
 
-def _raw(code: int, payload: memoryview) -> bytes:
-    return bytes((code,)) + payload
+    def _marked(self, payload: memoryview, unpack: Unpack) -> Opaque:
+        tag, data = marked_parts(unpack(payload))
+        return self._shown(_marked_name(tag), {"tag": tag, "data": data}, f.MARKED, payload)
+
+    def _shown(self, name: str, fields: Any, code: int, payload: memoryview) -> Opaque:
+        """Return what stands for a value that cannot be built here, and note its name: nodes are not run on it."""
+        self.unknown.add(name)
+        return Opaque(name, fields, bytes((code,)) + payload)
 
 
 def _message_codec(cls: type) -> Codec | None:
     from ..messages import message_codec
 
     return message_codec(cls)
-
-
-def _scalar(code: int, decode: Callable[[bytes], Any]) -> Builder:
-    def build(payload: memoryview, unpack: Unpack) -> Any:
-        data = bytes(payload)
-        try:
-            return decode(data)
-        except scalars.NotHere as error:
-            return Opaque(str(error.args[0]), [data], _raw(code, payload))
-
-    return build
 
 
 def _by_name(shape: str, parts: Any) -> Any:
@@ -125,12 +127,11 @@ def _unset(payload: memoryview, unpack: Unpack) -> Any:
 
 def marked(tag: str, data: bytes) -> Opaque:
     """Return what another serde stored, under its tag: encoded as such a part, loaded only with that serde."""
-    return Opaque(f"{tag} data", {"tag": tag, "data": data}, bytes((f.MARKED,)) + f.pack_exact([tag, data], None))
+    return Opaque(_marked_name(tag), {"tag": tag, "data": data}, bytes((f.MARKED,)) + f.pack_exact([tag, data], None))
 
 
-def _marked(payload: memoryview, unpack: Unpack) -> Opaque:
-    tag, data = marked_parts(unpack(payload))
-    return Opaque(f"{tag} data", {"tag": tag, "data": data}, _raw(f.MARKED, payload))
+def _marked_name(tag: str) -> str:
+    return f"{tag} data"
 
 
 def marked_parts(parts: Any) -> tuple[str, bytes]:
@@ -218,13 +219,11 @@ _COMPOUND: dict[type, Codec] = {
     StoredError: Codec(StoredError, f.STORED_ERROR, _explode_stored, label=_error_label),
 } | {cls: Codec(cls, f.BUILTIN_ERROR, _explode_builtin, label=_builtin_label) for cls in _BUILTIN_ERRORS.values()}
 
-_LEAVES = (scalars, library, arrays)
+_DECODERS: dict[int, Callable[[bytes], Any]] = {**scalars.DECODERS, **library.DECODERS, **arrays.DECODERS}
 
 _BUILDERS: dict[int, Builder] = {
-    **{code: _scalar(code, decode) for module in _LEAVES for code, decode in module.DECODERS.items()},
     **containers.BUILDERS,
     f.UNSET: _unset,
-    f.MARKED: _marked,
     f.MESSAGE: _message,
     f.BUILTIN_ERROR: _builtin_error,
     f.STORED_ERROR: _stored_error,

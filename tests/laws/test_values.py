@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Union
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lithograph.eventlog import EventLog, StreamName
 from lithograph.eventlog.errors import UnsupportedTypeError
@@ -64,6 +64,19 @@ def _graph(log: EventLog, value: Any, *, asks: bool = False) -> Any:
 @given(value=VALUES)
 def test_values_come_back_as_they_went(place: Place, new_name: NewName, value: Any) -> None:
     """Through every kind of channel, a send, a question and an answer: equal, and of the same type in every part."""
+    comes_back_as_it_went(place, new_name, value)
+
+
+@pytest.mark.nightly
+@settings(laws(60), max_examples=10_000)
+@given(value=VALUES)
+def test_values_come_back_as_they_went_at_length(place: Place, new_name: NewName, value: Any) -> None:
+    """The same with ten thousand values on each engine."""
+    comes_back_as_it_went(place, new_name, value)
+
+
+def comes_back_as_it_went(place: Place, new_name: NewName, value: Any) -> None:
+    """Fail unless a stranger reads from each channel what a graph's nodes wrote, asked and were answered."""
     config = config_of(new_name())
     graph = _graph(place.log, value, asks=True)
     graph.invoke({"answer": value}, config)

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import subprocess
 import sys
 import textwrap
+from collections import Counter, OrderedDict, defaultdict, deque
+from fractions import Fraction
+from ipaddress import ip_address
+from pathlib import PurePosixPath
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lithograph.eventlog.errors import MalformedValue
-from lithograph.eventlog.serde import BASE, Serializer
+from lithograph.eventlog.serde import BASE, Serializer, library
 from lithograph.eventlog.serde import format as f
+from lithograph.eventlog.serde.tagged import marked
 
+from tests.eventlog.serde.classes import Cents, Gauge, Half, Loose, Made, Names, Table, Triple
 from tests.eventlog.serde.values import VALUES, Color, Loan, Model, Refused, identical, serializer
 
 
 def ext(code: int, payload: bytes) -> bytes:
     """Return the bytes of an extension."""
     return b"\xc9" + len(payload).to_bytes(4, "big") + bytes((code,)) + payload
+
+
+def named(cls: type, parts: bytes) -> bytes:
+    """Return the bytes of an instance of a registered class, made by hand."""
+    codec = serializer().registry.codec(cls)
+    assert codec is not None
+    return ext(f.OBJECT, codec.head + parts)
 
 
 MALFORMED = [
@@ -68,6 +84,51 @@ MALFORMED = [
     ext(f.STORED_ERROR, b"\x91\x01"),
     ext(f.STORED_ERROR, b"\x94\xa1a\xa1b\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00\xc0"),
     ext(f.STORED_ERROR, b"\x94\xa1a\xa1b\xa1c\xa1d"),
+    ext(f.COMPLEX, b"\0" * 15),
+    ext(f.RANGE, b"\0\0\0\1\1" * 2),
+    ext(f.RANGE, b"\0\0\0\1\1" * 4),
+    ext(f.RANGE, b"\0\0\0\1\1" * 2 + b"\0\0\0\1\0"),
+    ext(f.RANGE, b"\xff\xff\xff\xff\1"),
+    ext(f.FRACTION, b"\0\0\0\1\2\0\0\0\1\4"),
+    ext(f.FRACTION, b"\0\0\0\1\2\0\0\0\1\0"),
+    ext(f.PATH, b""),
+    ext(f.PATH, b"\x04a"),
+    ext(f.PATH, b"\0\xff"),
+    ext(f.PATTERN, b"s\0\x80a"),
+    ext(f.PATTERN, b"s\0\1a"),
+    ext(f.PATTERN, b"x\0\0a"),
+    ext(f.PATTERN, b"s\1\x20a"),
+    ext(f.PATTERN, b"b\0\0" + b"a" * (library.PATTERN_MAX + 1)),
+    ext(f.PATTERN, b"b\0\0" + b"(" * 30_000 + b")" * 30_000),
+    ext(f.IP, b"\x06::1"),
+    ext(f.IP, b"\x00::1"),
+    ext(f.IP, b"\x0210.0.0.1/8"),
+    ext(f.DEQUE, b"\x90"),
+    ext(f.DEQUE, b"\x93\x01\x01\x01"),
+    ext(f.DEQUE, b"\x92\xff\x01"),
+    ext(f.DEQUE, b"\x92\xc3\x01"),
+    ext(f.ORDERED_DICT, b"\x94\x01\x01\x01\x02"),
+    ext(f.ORDERED_DICT, b"\x93\x01\x01\x02"),
+    ext(f.ORDERED_DICT, b"\x92\x90\x01"),
+    ext(f.COUNTER, b"\x94\x01\x01\x01\x02"),
+    ext(f.COUNTER, b"\xa1a"),
+    ext(f.DEFAULTDICT, b"\x90"),
+    ext(f.DEFAULTDICT, b"\x91\xa4exec"),
+    ext(f.DEFAULTDICT, b"\x91\x90"),
+    ext(f.DEFAULTDICT, b"\x92\xc0\x01"),
+    ext(f.DEFAULTDICT, b"\x95\xc0\x01\x01\x01\x02"),
+    ext(f.UNSET, b"\x91\x01"),
+    ext(f.MARKED, b"\x91\xa1a"),
+    ext(f.MARKED, b"\x92\x01\xc4\x00"),
+    ext(f.MARKED, b"\x92\xa1a\xa1a"),
+    ext(f.ARRAY, b""),
+    ext(f.ARRAY_SCALAR, b"\x90"),
+    *(named(cls, b"\x91\xa1a") for cls in (Cents, Names, Table, Triple)),
+    *(named(cls, b"\x90") for cls in (Cents, Made, Gauge, Half)),
+    named(Gauge, b"\x94\x01\x02\x03\x04"),
+    named(Gauge, b"\x93\x01\x02\x81\xa1a\x01"),
+    named(Loose, b"\x94\x01\x02\x03\x04"),
+    named(Names, b"\x92\x90\x01"),
     ext(f.MESSAGE, b"\x91\xa5human"),
     ext(f.MESSAGE, b"\x96\xa5other\xa0\xc0\xc0\x80\x80"),
     ext(f.MESSAGE, b"\x97\xa5human\xa0\xc0\xc0\x80\x80\x01"),
@@ -166,6 +227,38 @@ def test_nesting_of_extensions_is_bounded() -> None:
     with pytest.raises(MalformedValue):
         Serializer().decode(data)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+@pytest.mark.parametrize("code", [f.TUPLE, f.DEQUE, f.ORDERED_DICT, f.DEFAULTDICT, f.COUNTER, f.MAPPING, f.OBJECT])
+@pytest.mark.parametrize("depth", [97, 3000])
+def test_nesting_of_any_container_is_bounded(code: int, depth: int) -> None:
+    """Whatever nests deeper than what can be stored is a `MalformedValue`, and never the end of the stack."""
+    head = {f.TUPLE: b"\x91", f.DEQUE: b"\x92\xc0", f.DEFAULTDICT: b"\x93\xc0\x01", f.OBJECT: b"\x93\xa1a\xa1b\x91"}
+    data = b"\xc0"
+    for _ in range(depth):
+        data = ext(code, head.get(code, b"\x92\x01") + data)
+    with pytest.raises(MalformedValue, match=r"deep|within one another"):
+        serializer().decode(data)
+
+
+def test_reading_imports_only_what_is_listed() -> None:
+    """Reading a value of each type imports the standard library's modules of those types and numpy, nothing else."""
+    code = """
+        import sys
+        from lithograph.eventlog.serde import Serializer
+        codec = Serializer()
+        before = set(sys.modules)
+        for data in sys.argv[1:]:
+            assert codec.encode(codec.decode(bytes.fromhex(data))).hex() == data
+        new = {name.partition(".")[0] for name in set(sys.modules) - before}
+        assert "numpy" not in new, new
+        assert {name for name in new if "_sysconfigdata" not in name} <= sys.stdlib_module_names, new
+        assert "pickle" not in new, new
+    """
+    values: list[Any] = [Fraction(1, 2), PurePosixPath("a"), ip_address("::1"), re.compile("a"), ZoneInfo("UTC"), 1j]
+    values += [range(3), deque([1]), OrderedDict(), Counter(), defaultdict(list), msgspec.UNSET, marked("pickle", b"x")]
+    data = [Serializer().encode([value]).hex() for value in values]
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code), *data], check=True, capture_output=True)
 
 
 def test_decoding_imports_nothing_that_a_value_names() -> None:

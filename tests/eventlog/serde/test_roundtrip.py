@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import ormsgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lithograph.eventlog.serde import Serializer, StoredError, walk
 from lithograph.eventlog.serde import format as f
@@ -111,6 +111,19 @@ def test_edges_come_back_exactly(value: Any) -> None:
 @given(VALUES)
 def test_any_value_comes_back_exactly(value: Any) -> None:
     """Whatever is stored comes back equal and of the same type, and has the same bytes again."""
+    comes_back_exactly(value)
+
+
+@pytest.mark.nightly
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(VALUES)
+def test_any_value_comes_back_exactly_at_length(value: Any) -> None:
+    """The same on ten thousand values."""
+    comes_back_exactly(value)
+
+
+def comes_back_exactly(value: Any) -> None:
+    """Fail unless a value is read as it was stored, and stored again as the same bytes."""
     codec = serializer()
     data = codec.encode(value)
     back = codec.decode(data)

@@ -165,9 +165,19 @@ TEXT = st.text(st.characters(exclude_categories=()), max_size=12)
 DATETIMES = st.builds(lambda d, tz, fold: d.replace(tzinfo=tz, fold=fold), st.datetimes(), TZ, FOLDS)
 TIMES = st.builds(lambda t, tz, fold: t.replace(tzinfo=tz, fold=fold), st.times(), TZ, FOLDS)
 
-LEAVES = st.deferred(lambda: HASHABLE_LEAVES)
-KEYS = st.deferred(lambda: HASHABLE)
-# Deferred, because Hypothesis writes out a strategy's description wherever another one uses it.
+
+def brief(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return the same strategy with a short description: Hypothesis writes out those of all parts, again and again."""
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> Any:
+        return draw(strategy)
+
+    return drawn()
+
+
+LEAVES = brief(st.deferred(lambda: HASHABLE_LEAVES))
+KEYS = brief(st.deferred(lambda: HASHABLE))
 
 PLAIN_LEAVES = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=12)
 PLAIN = st.recursive(
@@ -226,7 +236,13 @@ HASHABLE_LEAVES = (
 )
 HASHABLE: st.SearchStrategy[Hashable] = st.recursive(
     LEAVES,
-    lambda inner: (
+    lambda inner: _hashable(brief(inner)),
+    max_leaves=6,
+)
+
+
+def _hashable(inner: Any) -> Any:
+    return (
         st.lists(inner, max_size=3).map(tuple)
         | st.frozensets(inner, max_size=3)
         | st.builds(Point, inner, inner)
@@ -234,9 +250,7 @@ HASHABLE: st.SearchStrategy[Hashable] = st.recursive(
         | st.builds(Fixed, x=inner)
         | st.builds(Triple, inner, inner, inner)
         | st.frozensets(inner, max_size=2).map(Marks)
-    ),
-    max_leaves=6,
-)
+    )
 
 
 def _set_secret(model: Model, secret: Any) -> Model:
@@ -315,8 +329,8 @@ def _objects(inner: Any) -> Any:
 
 
 VALUES = st.recursive(
-    KEYS | st.binary(max_size=8).map(bytearray) | st.deferred(lambda: MODELS | ERRORS) | ARRAYS | SCALARS,
-    lambda inner: _containers(inner) | _objects(inner),
+    KEYS | st.binary(max_size=8).map(bytearray) | brief(MODELS | ERRORS) | ARRAYS | SCALARS,
+    lambda inner: _containers(brief(inner)) | _objects(brief(inner)),
     max_leaves=10,
 )
 """Every type that the serializer stores, nested."""
