@@ -152,7 +152,7 @@ def test_random_bytes_raise_nothing_else(data: bytes) -> None:
     decode_or_refuse(data)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(VALUES, st.data())
 def test_damaged_values_raise_nothing_else(value: Any, data: st.DataObject) -> None:
     """A stored value with a changed, lost or added byte is another value or a `MalformedValue`."""

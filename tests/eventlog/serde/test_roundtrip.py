@@ -157,7 +157,7 @@ def test_without_the_classes_the_bytes_stay(value: Any) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(VALUES, max_size=20))
+@given(st.lists(VALUES, max_size=8))
 def test_elements_are_the_list(value: list[Any]) -> None:
     """A list's elements, encoded on their own and joined, are the list's own bytes, and split again."""
     codec = serializer()

@@ -234,11 +234,6 @@ HASHABLE_LEAVES = (
     | st.binary(max_size=5).map(Blob)
     | HASHABLE_SCALARS
 )
-HASHABLE: st.SearchStrategy[Hashable] = st.recursive(
-    LEAVES,
-    lambda inner: _hashable(brief(inner)),
-    max_leaves=6,
-)
 
 
 def _hashable(inner: Any) -> Any:
@@ -251,6 +246,13 @@ def _hashable(inner: Any) -> Any:
         | st.builds(Triple, inner, inner, inner)
         | st.frozensets(inner, max_size=2).map(Marks)
     )
+
+
+HASHABLE: st.SearchStrategy[Hashable] = st.recursive(
+    LEAVES,
+    lambda inner: _hashable(brief(inner)),
+    max_leaves=6,
+)
 
 
 def _set_secret(model: Model, secret: Any) -> Model:
