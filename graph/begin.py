@@ -14,6 +14,7 @@ from ..eventlog.record import NO_ID
 from ..eventlog.texts import checked_text
 from ..projections.cells import Values, Written
 from ..projections.fold import fold_step
+from ..projections.ids import interrupt_id
 from ..projections.snapshot import TaskStatus, statuses
 from ..projections.state import CheckpointState, Inputs
 from ..projections.thread import OpenWrites
@@ -69,6 +70,7 @@ def _begin(loop: Loop, start: Start, given: Any) -> None:
         loop.cells = fold_step(loop.cells, loop.ahead, {}, loop.values)
     if base is not None and (given is None or isinstance(given, Command)):
         loop.check_nodes(base.tasks)
+    reapply_commands(loop, start.writes)
     if isinstance(given, Command) and base is not None:
         _on_command(loop, start, cast("Command[Any]", given))
     elif given is not None:
@@ -99,11 +101,18 @@ def _claim(loop: Loop, start: Start, trigger: str, *events: Event) -> None:
         return
     base = None if start.base is None else start.base.id
     started = RunStarted(loop.graph, base, trigger, start.durability, start.metadata)
-    journal.append([started, *events], loop.now_us())
+    if loop.commits:
+        journal.append([started, *events], loop.now_us())
+        return
+    # At exit an answer or a command counts when the run got to its end; an input alone belongs to no checkpoint yet.
+    inputs = [event for event in events if isinstance(event, ChannelWritten) and event.checkpoint == NO_ID]
+    journal.append([started, *inputs], loop.now_us())
+    journal.writer.drain()
+    journal.append([event for event in events if event not in inputs], loop.now_us())
 
 
 def _settle(loop: Loop) -> None:
-    if loop.journal is not None:
+    if loop.journal is not None and loop.commits:
         loop.journal.writer.drain()
         loop.journal.writer.run_behind()
 
@@ -142,14 +151,13 @@ def input_entries(given: Any, values: Values) -> list[tuple[str, Written]]:
 def close_input(loop: Loop, given: Any, entries: list[tuple[str, Written]], *, abandon: bool = True) -> Closed:
     """Return the step that an input makes: `__start__` holds it, and pending tasks are given up."""
     base = loop.state
-    pending = base.tasks if base is not None and abandon else ()
+    pending = loop.planned() if base is not None and abandon else ()
     abandoned = [Finished(task.name, task.path, task.triggers, ()) for task in pending]
     as_keys = type(given) is dict and (len(entries) != 1 or entries[0][0] != START)
     value = {key: written.value for key, written in entries} if as_keys else entries[0][1].value
     written = Written(None, (NO_ID, (), START, 0), _never, value)
-    versions: Mapping[str, int] = base.versions if base is not None else {}
     started = Finished(INPUT, (), (), ((START, written),))
-    closed = loop.rules.close(loop.cells, loop.untracked, versions, [*abandoned, started], loop.values)
+    closed = loop.rules.close(loop.cells, loop.untracked, loop.versions(), [*abandoned, started], loop.values)
     if not as_keys:
         return closed
     keys = [key for key, _written in entries]
@@ -198,7 +206,7 @@ def _on_update(loop: Loop, start: Start, writes: list[Write]) -> None:
     loop.limit_steps(fresh=False)
     if start.addressed:
         _fork(loop, start, "command", writes)
-    elif _unfinished(base, start.writes, loop.values):
+    elif base.tasks:
         loop.passed_interrupts = _newest(base)
         _claim(loop, start, "command", *_write_ahead(loop, writes))
         _settle(loop)
@@ -249,9 +257,11 @@ def _apply_ahead(loop: Loop, stored: list[tuple[str, Written]]) -> None:
     before, cells = loop.cells, closed.cells.copy()
     for change in closed.results:
         channel = change.channel
-        if change.op < ResultOp.WHOLE:
+        old, new = before.get(channel), closed.cells.get(channel)
+        if new is None:
+            change = ChannelResult(channel, ResultOp.EMPTY, None, b"")
+        elif change.op < ResultOp.WHOLE:
             # As the writes say would mix these writes with the step's own: what is carried is the outcome.
-            old, new = before.get(channel), closed.cells[channel]
             op, data, cells[channel] = describe_cell(channel, old, new, loop.values)
             change = ChannelResult(channel, op, data, b"")
         loop.ahead.append(change)
@@ -259,8 +269,8 @@ def _apply_ahead(loop: Loop, stored: list[tuple[str, Written]]) -> None:
     loop.ahead_version = max(loop.ahead_version, closed.version)
 
 
-def _reapply_commands(loop: Loop, writes: OpenWrites) -> None:
-    """Apply again what a command of an earlier run wrote ahead of the step that still waits."""
+def reapply_commands(loop: Loop, writes: OpenWrites) -> None:
+    """Apply again what commands of earlier runs wrote ahead of a step that did not close with them."""
     for event in writes.values():
         if event.task != NO_ID:
             continue
@@ -286,7 +296,6 @@ def _answer(loop: Loop, start: Start, resume: Any, writes: list[Write]) -> None:
     known = statuses(start.writes, loop.values)
     events = _answers(loop, base, known, resume, start.raised)
     loop.passed_interrupts = _newest(base)
-    _reapply_commands(loop, start.writes)
     _claim(loop, start, "resume", *events, *_write_ahead(loop, writes))
     _settle(loop)
     loop.stream.values(loop.output_values)
@@ -302,22 +311,42 @@ def _answers(
     """Return the events that give each answer to the task that asked."""
     planned = [task for task in base.tasks if task.id in known and not known[task.id].finished]
     pending = waiting(known[task.id] for task in planned)
-    if is_answer_map(resume) and raised.issuperset(cast("dict[str, Any]", resume)):
+    if is_answer_map(resume):
+        # A task that did not run yet asks under an id that the thread it was forked from may have shown.
+        first = {interrupt_id(task.id, base.namespace, 0): task for task in base.tasks if task.id not in known}
         answers = cast("dict[str, Any]", resume)
-        all_pending(answers, {question.id for question in pending})
-    elif pending:
+        if all(id_ in raised or id_ in first for id_ in answers):
+            all_pending(answers, {*first, *(question.id for question in pending)})
+            return _by_id(loop, base, known, answers, first)
+    if pending:
         only_one(pending)
         answers = {pending[0].id: resume}
     else:
-        if not _has_unfinished(base, known):
+        if not base.tasks:
             raise NothingToResume(_nothing(loop))
         loop.run.offer(resume)
         return []
-    return [
-        _answer_event(loop, base, task, known[task.id], question.id, answers[question.id])
-        for task in planned
+    return _by_id(loop, base, known, answers, {})
+
+
+def _by_id(
+    loop: Loop,
+    base: CheckpointState,
+    known: Mapping[bytes, TaskStatus],
+    answers: Mapping[str, Any],
+    first: Mapping[str, PlannedTask],
+) -> list[Event]:
+    asked = {
+        question.id: task
+        for task in base.tasks
+        if task.id in known and not known[task.id].finished
         for question in known[task.id].interrupts
-        if question.id in answers
+    }
+    fresh = TaskStatus((), (), None, ())
+    return [
+        _answer_event(loop, base, task, known.get(task.id, fresh), id_, answers[id_])
+        for id_, task in {**first, **asked}.items()
+        if id_ in answers
     ]
 
 
@@ -422,7 +451,6 @@ def _continue(loop: Loop, start: Start) -> None:
     assert base is not None
     loop.limit_steps(fresh=False)
     loop.passed_interrupts = _newest(base)
-    _reapply_commands(loop, start.writes)
     if loop.planned():
         _claim(loop, start, "continue")
         _settle(loop)
@@ -436,14 +464,6 @@ def _continue(loop: Loop, start: Start) -> None:
 
 def _newest(base: CheckpointState) -> int:
     return max(base.versions.values(), default=0)
-
-
-def _unfinished(base: CheckpointState, writes: OpenWrites, values: Values) -> bool:
-    return _has_unfinished(base, statuses(writes, values))
-
-
-def _has_unfinished(base: CheckpointState, known: Mapping[bytes, TaskStatus]) -> bool:
-    return any(task.id not in known or not known[task.id].finished for task in base.tasks)
 
 
 def _nothing(loop: Loop) -> str:

@@ -6,6 +6,7 @@ Each call that runs is a `Run`. Reading a thread's state and history is `Persist
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ..eventlog.clock import CheckpointIds, SystemClock
@@ -81,7 +82,8 @@ class CompiledStateGraph:
 
         - `"async"` (the default): recorded behind the run. A crash loses at most the last moments of it.
         - `"sync"`: each superstep is on disk before the next one begins. A crash loses the steps that were not done.
-        - `"exit"`: one checkpoint, the last, written at the end. A crash leaves the thread as it was before the run.
+        - `"exit"`: one checkpoint, the last, written at the end, and with it what a `Command` answers or writes. A
+          crash leaves the thread as it was before the run.
 
         `on_conflict` says what becomes of this run when another call continues its thread meanwhile: `"raise"` (the
         default) stops it with `ConflictError`, what it had committed stays; `"fork"` goes on in a new thread, named
@@ -130,7 +132,8 @@ class CompiledStateGraph:
         """Run the graph and yield what happens: payloads in one mode, `(mode, payload)` in a list of modes.
 
         Modes: `values`, `updates` (the default), `checkpoints`, `tasks`, `debug`, `custom`. Closing the iterator early
-        stops the run between two steps; it can be gone on with.
+        stops the run: a step of which all was shown is closed, tasks that run at that moment are waited for and kept
+        (but at `"exit"`), and the run can be gone on with.
 
         `durability` and `on_conflict` promise what they do for `invoke`, where "returns" is the iterator's end: with
         `"async"` and `"exit"` a chunk may be seen before what it shows is on disk. With `on_conflict="fork"` the chunks
@@ -144,10 +147,11 @@ class CompiledStateGraph:
         output = _keys(output_keys, self.spec.stream_channels)
         stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
         chunks = stream.chunks
-        for _ in self._run(options, stream, on_conflict).steps(input):
-            while chunks:
-                chunk: Chunk = chunks.popleft()
-                yield chunk[1] if single else chunk
+        with closing(self._run(options, stream, on_conflict).steps(input)) as steps:
+            for _ in steps:
+                while chunks:
+                    chunk: Chunk = chunks.popleft()
+                    yield chunk[1] if single else chunk
         while chunks:
             chunk = chunks.popleft()
             yield chunk[1] if single else chunk

@@ -6,7 +6,7 @@ The loop itself does no I/O and knows no threads; another driver may run it on a
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ..projections.fold import Cells
@@ -21,18 +21,30 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
 
     What tasks raise is on the loop (`failure`), not raised here; a `KeyboardInterrupt` goes through.
     """
-    while loop.tick():
+    going = loop.tick()
+    while going:
         yield
         todo = [task for task in loop.tasks if not task.done]
         if len(todo) == 1:
             _run(loop, todo[0], loop.visible_cells())
+            # Shown when the step is closed: who stops reading behind it finds the step done.
             loop.on_task_done(todo[0])
-            yield
         elif todo:
-            for _ in _side_by_side(loop, todo, max_concurrency):
-                yield
-        if not loop.close():
-            return
+            yield from _side_by_side(loop, todo, max_concurrency)
+        going = yield from _next_step(loop)
+
+
+def _next_step(loop: Loop) -> Generator[None, None, bool]:
+    """Close the step and plan the next one; when that is refused, show what the tasks did, and nothing of the close."""
+    chunks = loop.stream.chunks
+    before = len(chunks)
+    try:
+        return loop.close() and loop.tick()
+    except Exception:
+        while len(chunks) > before:
+            chunks.pop()
+        yield
+        raise
 
 
 def _run(loop: Loop, task: Task, cells: Cells) -> None:
@@ -49,18 +61,34 @@ def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) ->
         futures: dict[Future[None], Task] = {
             pool.submit(contextvars.copy_context().run, _run, loop, task, cells): task for task in tasks
         }
+        waiting = set(futures)
         try:
-            yield from _as_they_finish(loop, futures, workers)
+            yield from _as_they_finish(loop, futures, waiting, workers)
+        except GeneratorExit:
+            if loop.commits:
+                _cancel(list(futures)[workers:])
+                _keep_rest(loop, futures, waiting)
+            raise
         finally:
             _cancel(futures)
 
 
-def _as_they_finish(loop: Loop, futures: dict[Future[None], Task], workers: int) -> Iterator[None]:
-    waiting = set(futures)
+def _keep_rest(loop: Loop, futures: dict[Future[None], Task], waiting: set[Future[None]]) -> None:
+    """Nobody reads on: tasks that started are waited for, and what they did is kept for whoever goes on."""
+    wait(waiting)
+    for future, task in futures.items():
+        if future in waiting and not future.cancelled() and future.exception() is None:
+            loop.on_task_done(task)
+
+
+def _as_they_finish(
+    loop: Loop, futures: dict[Future[None], Task], waiting: set[Future[None]], workers: int
+) -> Iterator[None]:
     # Each of the first has a worker of its own: it counts as started even when a sibling fails at once.
     queued = list(futures)[workers:]
     while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        done, _rest = wait(waiting, return_when=FIRST_COMPLETED)
+        waiting -= done
         for future in (future for future in futures if future in done and not future.cancelled()):
             future.result()
             loop.on_task_done(futures[future])

@@ -12,6 +12,7 @@ from ..projections.reader import threads_of
 from ..projections.snapshot import config_of
 from ..projections.types import RunnableConfig, StateUpdate
 from .config import configurable
+from .errors import SubgraphNotFound
 from .fence import not_from_within
 from .journal import Journal
 from .loop import Loop
@@ -38,14 +39,19 @@ def edit(
         raise ValueError("No supersteps provided")
     if any(not updates for updates in supersteps):
         raise ValueError("No updates provided")
+    asked = configurable(config)
+    if namespace := asked.get("checkpoint_ns"):
+        raise SubgraphNotFound(
+            f"Subgraph {namespace} not found: this graph has no graph inside it with a state of its own to edit. Leave "
+            "`checkpoint_ns` out of the config."
+        )
     log = persistence.log
     actor = actor_of(config)
     log.demand_actor("manual edit", actor=actor.name)
     thread = persistence.open(config)
     not_from_within(thread)
-    asked = configurable(config)
     place = thread.find(asked["checkpoint_id"]) if asked.get("checkpoint_id") and thread.thread.version else None
-    place = place or thread.head(asked.get("checkpoint_ns", ""))
+    place = place or thread.head()
     run = log.clock.random(16)
     # Durability `exit`: everything in one append, so the edit is there as a whole or not at all.
     writer = RunWriter(log, thread.name, thread.thread.version, run, durability="exit", actor=actor, whole=True)
@@ -59,6 +65,7 @@ def edit(
         before_first=persistence.register_graph,
     )
     loop = _loop(rules, ids, thread, journal, config, store)
+    loop.edits = True
     state = place.state if place is not None else None
     loop.base = loop.state = state
     loop.cells = state.cells if state is not None else {}

@@ -39,6 +39,7 @@ __all__ = [
     "NothingToResume",
     "ParentCommand",
     "ReducerDrift",
+    "SubgraphNotFound",
     "SyncNodeMissing",
     "TaskNotFound",
     "UnknownInterruptError",
@@ -138,6 +139,12 @@ class InvalidRunId(GraphError, ValueError):
     """A config's `run_id` is no UUID; nothing was stored."""
 
     code = "LG431"
+
+
+class SubgraphNotFound(GraphError, ValueError):
+    """A config names the namespace of a graph inside this one, and there is none; nothing was stored."""
+
+    code = "LG432"
 
 
 class GraphBubbleUp(BaseException):

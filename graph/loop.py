@@ -7,7 +7,7 @@ what a step means in `rules`, and what is stored of a task in `outcomes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..eventlog.events import (
@@ -89,6 +89,8 @@ class Loop:
         """Channels up to this version do not stop at a static breakpoint again."""
         self.records = True
         """False: there is nothing to do, so the thread is left alone."""
+        self.edits = False
+        """Whether a person edits the thread: then any channel may trigger, a join that waits too."""
         self.reruns = False
         """Whether finished tasks of the first step run again."""
         self.step = -1
@@ -267,10 +269,12 @@ class Loop:
         finished = [
             Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written) for task in tasks
         ]
-        versions = self.state.versions
-        if self.ahead_version:
-            versions = {**versions, EVERY_CHANNEL: self.ahead_version}
-        return self.rules.close(self.cells, self.untracked, versions, finished, self.values)
+        return self.rules.close(self.cells, self.untracked, self.versions(), finished, self.values)
+
+    def versions(self) -> Mapping[str, int]:
+        """Return the versions that closing the step begins with: the checkpoint's, and the one of what came ahead."""
+        versions: Mapping[str, int] = {} if self.state is None else self.state.versions
+        return {**versions, EVERY_CHANNEL: self.ahead_version} if self.ahead_version else versions
 
     def commit(
         self,
@@ -304,7 +308,7 @@ class Loop:
             checkpoint=id_,
             namespace=namespace,
             step=step + 1,
-            updated=None if source == "fork" else closed.updated,
+            updated=None if source == "fork" or self.edits else closed.updated,
         )
         event = CheckpointCommitted(
             id_,

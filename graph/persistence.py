@@ -8,6 +8,7 @@ from typing import Any
 from ..eventlog.errors import ConflictError
 from ..eventlog.events import GraphRegistered
 from ..eventlog.log import EventLog, StreamName, StreamWrite
+from ..eventlog.record import NO_ID
 from ..eventlog.serde import BASE, Serializer
 from ..projections.fallback import serializer_like
 from ..projections.fold import Cells
@@ -74,7 +75,7 @@ class Persistence:
         return lens.live(thread.thread, place.state, self._cells_now(thread, place, rules))
 
     def _cells_now(self, thread: OpenThread, place: Place, rules: Rules) -> Cells | None:
-        """Return the head's channels with what finished tasks wrote, when no run's end recorded it.
+        """Return the head's channels with what commands and finished tasks wrote, when no run's end recorded it.
 
         Only pinned reducers are folded here: reading runs no code of a user.
         """
@@ -82,11 +83,17 @@ class Persistence:
         if state.id in thread.thread.paused:
             return None
         known = statuses(place.writes, thread.values)
-        done = [event for event in place.writes.values() if event.task in known and known[event.task].finished]
-        if not done:
+        events = place.writes.values()
+        done = [event for event in events if event.task in known and known[event.task].finished]
+        ahead = [event for event in events if event.task == NO_ID]
+        if not done and not ahead:
             return None
-        writes, _inputs = gather(state, sorted(done, key=lambda event: path_text(event.path)), thread.values)
-        return rules.fold_pinned(state.cells, writes, thread.values)
+        cells = state.cells
+        # One command after another, as their runs applied them; then the step.
+        for together in (*([event] for event in ahead), sorted(done, key=lambda event: path_text(event.path))):
+            writes, _inputs = gather(state, together, thread.values)
+            cells = rules.fold_pinned(cells, writes, thread.values)
+        return cells
 
     def history(
         self,

@@ -76,9 +76,9 @@ class Refold:
         """Return the head's channels with what its finished tasks wrote, compared with what a run's end recorded."""
         state = place.state
         finished = self._finished_of(place.writes, state)
+        cells = self._commands(place.writes, state, cells)
         if not finished:
             return cells
-        cells = self._commands(place.writes, state, cells)
         now = self._closed(state, finished, cells, state.id)
         if state.id in self._thread.thread.paused:
             lens = self._thread.lens(place.past, None)
@@ -100,9 +100,9 @@ class Refold:
         else:
             first = [result for result in event.results if result.op == ResultOp.INITIAL]
             cells = fold_step(cells, first, {}, self._values)
-            if base is not None and commit.source == "loop":
-                cells = self._commands(self._past.writes_at(base), base, cells)
             events = [self._past.written_at(version) for version in commit.applied]
+            if base is not None and _takes_what_waited(base, event, events):
+                cells = self._commands(self._past.writes_at(base), base, cells)
             finished = self._tasks(events, base, frozenset(node for node, _seen in event.seen))
             after = self._closed(base, finished, cells, commit.id) if finished else cells
         after = self._beyond_graph(commit.cells, after)
@@ -121,6 +121,8 @@ class Refold:
         if base is not None and base.id in steps:
             # The run went on with the base's own step, not on a fork of it: what had finished there counts.
             steps[base.id] = {**self._past.writes_at(base), **steps[base.id]}
+        elif base is not None:
+            cells = self._commands(self._past.writes_at(base), base, cells)
         inputs: Inputs = {}
         if NO_ID in steps:
             # A new input gives up what was pending, whatever of it had finished.
@@ -274,6 +276,15 @@ class Refold:
             checkpoint=id_,
             channel=channel,
         )
+
+
+def _takes_what_waited(base: CheckpointState, event: CheckpointCommitted, applied: Iterable[ChannelWritten]) -> bool:
+    """Tell whether a commit carries what commands wrote ahead of its base's step: edits as a node leave it behind."""
+    if event.source == "update":
+        return all(written.path[:1] != (INTERRUPT,) for written in applied)
+    if event.source == "input":
+        return any(node != INTERRUPT for node, _seen in event.seen)
+    return event.parent == base.id
 
 
 def _chain(past: StreamPast, version: int) -> list[int]:

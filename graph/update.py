@@ -19,7 +19,7 @@ from ..projections.snapshot import statuses
 from ..projections.state import CheckpointState
 from ..projections.types import COPY, END, INPUT, INTERRUPT, NO_WRITES, START, StateUpdate
 from ..projections.values import encoded_for
-from .begin import close_input, input_entries
+from .begin import close_input, input_entries, reapply_commands
 from .loop import Loop
 from .message_ids import with_message_ids
 from .rules import Closed, Finished, StepRefusal
@@ -49,11 +49,12 @@ def apply_updates(loop: Loop, updates: Sequence[StateUpdate], writes: Mapping[in
 
 
 def _clear(loop: Loop, writes: Mapping[int, ChannelWritten]) -> None:
-    """Give up the pending tasks; what finished ones wrote is applied."""
+    """Give up the pending tasks; what finished ones wrote is applied, behind what commands wrote ahead of them."""
     base = loop.state
     if base is None:
         loop.commit("update", _nothing(loop), (), {}, step=loop.step)
         return
+    reapply_commands(loop, writes)
     known = statuses(dict(writes), loop.values)
     finished: list[Finished] = []
     applied: list[int] = []
@@ -66,7 +67,7 @@ def _clear(loop: Loop, writes: Mapping[int, ChannelWritten]) -> None:
         ]
         finished.append(Finished(task.name, task.path, task.triggers, written))
         applied += [v for v, event in writes.items() if event.task == task.id and output]
-    closed = loop.rules.close(loop.cells, {}, base.versions, finished, loop.values)
+    closed = loop.rules.close(loop.cells, {}, loop.versions(), finished, loop.values)
     loop.commit("update", closed, tuple(applied), {}, step=loop.step)
 
 

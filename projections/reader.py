@@ -27,6 +27,7 @@ from ..eventlog.events import (
 )
 from ..eventlog.log import EventLog, Record
 from ..eventlog.reading import Told
+from ..eventlog.record import NO_ID
 from .cells import Values
 from .inherited import in_source, inherited
 from .rungs import Rung
@@ -323,6 +324,10 @@ class StreamPast:
             elif isinstance(event, CheckpointCommitted) and event.namespace == namespace:
                 if event.skips:
                     forget_run(writes, claimed)
+                for applied in event.applied:
+                    if applied in writes and writes[applied].task == NO_ID:
+                        # A command that made this next checkpoint: it did not wait at the one before.
+                        del writes[applied]
                 return writes
         return writes
 

@@ -155,6 +155,21 @@ class Script:
 
         return self._perform("stream", consume, error, config, chunks)
 
+    def leave(self, value: Any, mode: str, behind: int, **options: Any) -> None:
+        """`graph.stream`, left behind a number of chunks."""
+        config, options = self._prepare(options)
+        chunks: list[dict[str, Any]] = []
+
+        def read() -> None:
+            stream = self.graph.stream(value, config, stream_mode=mode, **options)
+            for chunk in stream:
+                chunks.append(normal.chunk(mode, chunk))
+                if len(chunks) == behind:
+                    break
+            stream.close()
+
+        self._perform("leave", read, None, config, chunks)
+
     def state(self, *, thread: Any = "1", at: Any = None, error: str | None = None) -> Any:
         """`graph.get_state`, live or at a checkpoint."""
         return self._perform("get_state", lambda: self.graph.get_state(self.config(thread, at)), error)

@@ -2,7 +2,7 @@
 
 from . import linear  # isort: skip
 from . import branching, parallel, sends, commands  # isort: skip
-from . import breakpoints, interrupts, travel, updates  # isort: skip
+from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
 from . import reducers, channels, chat, schemas  # isort: skip
 from . import failures, durability, context, streaming, threads  # isort: skip
 
@@ -25,4 +25,5 @@ __all__ = [
     "threads",
     "travel",
     "updates",
+    "waiting",
 ]
