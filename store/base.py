@@ -138,11 +138,11 @@ class BaseStore(ABC):
 
     def delete(self, namespace: tuple[str, ...], key: str) -> None:
         """Delete an item; nothing happens when there is none."""
-        self.batch([PutOp(checked_labels(namespace), str(key), None)])
+        self.batch([PutOp(checked_labels(namespace), _key(key), None)])
 
     async def adelete(self, namespace: tuple[str, ...], key: str) -> None:
         """Do what `delete` does without blocking the event loop."""
-        await self.abatch([PutOp(checked_labels(namespace), str(key), None)])
+        await self.abatch([PutOp(checked_labels(namespace), _key(key), None)])
 
     def list_namespaces(
         self,
@@ -184,7 +184,7 @@ class BaseStore(ABC):
         minutes = None if isinstance(ttl, NotProvided) else ttl
         if minutes is not None and not self.supports_ttl:
             raise no_ttl(type(self).__name__)
-        return PutOp(checked_for_put(namespace), str(key), value, index, minutes)
+        return PutOp(checked_for_put(namespace), _key(key), value, index, minutes)
 
 
 def no_ttl(store: str) -> NotSupportedYet:
@@ -194,8 +194,14 @@ def no_ttl(store: str) -> NotSupportedYet:
     )
 
 
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    raise TypeError(f"An item's key must be a str, not {type(key).__name__}: {key!r}. Nothing was read or stored.")
+
+
 def _get(namespace: tuple[str, ...], key: str, refresh_ttl: bool | None) -> GetOp:
-    return GetOp(checked_labels(namespace), str(key), refresh_ttl is not False)
+    return GetOp(checked_labels(namespace), _key(key), refresh_ttl is not False)
 
 
 def _search(

@@ -72,7 +72,7 @@ def test_items_look_like_langgraphs() -> None:
     ("call", "op"),
     [
         (("get", (("a",), "k"), {}), GetOp(("a",), "k")),
-        (("get", (("a",), 5), {"refresh_ttl": False}), GetOp(("a",), "5", False)),
+        (("get", (("a",), "5"), {"refresh_ttl": False}), GetOp(("a",), "5", False)),
         (("put", (("a",), "k", {"x": 1}), {}), PutOp(("a",), "k", {"x": 1})),
         (("put", (("a",), "k", {"x": 1}, ["x"]), {"ttl": None}), PutOp(("a",), "k", {"x": 1}, ["x"])),
         (("delete", (("a",), "k"), {}), PutOp(("a",), "k", None)),
@@ -144,3 +144,17 @@ def test_items_compare_by_content() -> None:
     assert one != "k"
     assert len({one, same}) == 1
     assert "value={'x': 1}" in repr(one)
+
+
+@pytest.mark.parametrize("key", [5, None, b"k", ("k",)])
+def test_a_key_is_text(key: Any) -> None:
+    """A key of another type is a `TypeError` in each call, and nothing is stored under a text like it."""
+    store = Recorder()
+    for call in (
+        lambda: store.put(("a",), key, {"v": 1}),
+        lambda: store.get(("a",), key),
+        lambda: store.delete(("a",), key),
+    ):
+        with pytest.raises(TypeError, match="key must be a str"):
+            call()
+    assert store.ops == []
