@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from typing import NewType, Protocol
+from uuid import UUID
 
 CheckpointId = NewType("CheckpointId", bytes)
 """A version-6 UUID as 16 bytes: a name, never an order."""
@@ -132,6 +133,12 @@ def id_bytes(text: str) -> bytes | None:
     return value if len(value) == 16 and id_text(value) == text else None
 
 
-def any_id(text: str) -> bytes:
-    """Return the bytes of any id's text: 16 for a UUID, else the marked text, as a foreign runtime may have it."""
+def any_id(given: object) -> bytes:
+    """Return the bytes of any id's text: 16 for a UUID, else the marked text, as a foreign runtime may have it.
+
+    A `UUID` counts as its text; anything else is a `TypeError`.
+    """
+    if not isinstance(given, str | UUID):
+        raise TypeError(f"the id of a checkpoint must be a str or a UUID, not {type(given).__name__}: {given!r}")
+    text = str(given)
     return id_bytes(text) or _FOREIGN + text.encode("utf-8", "surrogatepass")

@@ -24,14 +24,16 @@ _FIRST_PAGE = 16
 _LARGEST_PAGE = 1024
 
 
-def fork(log: EventLog, source_config: Mapping[str, Any], new_thread_id: Any) -> dict[str, Any]:
-    """Append the event that begins a thread as a fork; see `EventLog.fork`."""
+def fork(
+    log: EventLog, source_config: Mapping[str, Any], new_thread_id: Any, *, until: int | None = None
+) -> dict[str, Any]:
+    """Append the event that begins a thread as a fork; see `EventLog.fork`. `until`: of the source as of a version."""
     source_id, asked = thread_id_of(source_config), configurable(source_config)
     source = log.stream_id(StreamName("thread", source_id))
     if not log.head(source).version:
         raise CheckpointNotFound(f"There is no thread {source_id!r} to fork. Its name is case-sensitive.")
     checkpoint_id = asked.get("checkpoint_id")
-    event = _of_head(log, source, log.head(source).version)
+    event = _of_head(log, source, log.head(source).version if until is None else until)
     if event is None:
         raise CheckpointNotFound(f"Thread {source_id!r} has no checkpoint yet, so there is nothing to fork.")
     if checkpoint_id and any_id(checkpoint_id) != event.checkpoint:

@@ -30,6 +30,7 @@ __all__ = [
     "get_runtime",
     "get_store",
     "get_stream_writer",
+    "max_concurrency_of",
     "merge_configs",
     "recursion_limit_of",
     "thread_id_of",
@@ -53,13 +54,25 @@ def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
 
 
 def recursion_limit_of(config: Mapping[str, Any] | None) -> int:
-    """Return how many supersteps a run may take; raises `ValueError` below one."""
+    """Return how many supersteps a run may take; raises `ValueError` below one, `TypeError` for no number."""
     limit = (config or {}).get("recursion_limit")
     if limit is None:
         return DEFAULT_RECURSION_LIMIT
-    if limit < 1:
-        raise ValueError("recursion_limit must be at least 1")
-    return cast("int", limit)
+    return _at_least_one(limit, "recursion_limit")
+
+
+def max_concurrency_of(config: Mapping[str, Any] | None) -> int | None:
+    """Return how many tasks may run side by side, `None` for no limit; raises as `recursion_limit_of` does."""
+    limit = (config or {}).get("max_concurrency")
+    return None if limit is None else _at_least_one(limit, "max_concurrency")
+
+
+def _at_least_one(given: object, key: str) -> int:
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise TypeError(f"{key} must be a whole number, not {type(given).__name__}: {given!r}")
+    if given < 1:
+        raise ValueError(f"{key} must be at least 1")
+    return given
 
 
 def get_config() -> RunnableConfig:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..eventlog.clock import id_text
 from ..eventlog.events import CheckpointCommitted
+from ..eventlog.forking import fork
 from ..projections.types import RunnableConfig
 from .config import configurable, merge_configs
 from .persistence import Persistence
+
+
+class Lost(NamedTuple):
+    """A run that lost its thread, and what of it is on disk there: the versions after `begun`, up to `durable`."""
+
+    run: bytes
+    base: bytes | None
+    """The checkpoint that it began at."""
+    begun: int
+    durable: int
+    goes_on: bool
+    """Whether its input is recorded as a whole, so that what is on disk can be gone on with."""
 
 
 def branch_name(thread_id: str, run: bytes) -> str:
@@ -16,34 +29,35 @@ def branch_name(thread_id: str, run: bytes) -> str:
     return f"{thread_id}~{id_text(run)}"
 
 
-def branch(
-    persistence: Persistence, config: RunnableConfig, run: bytes, base: bytes | None, given: Any
-) -> tuple[RunnableConfig, Any]:
+def branch(persistence: Persistence, config: RunnableConfig, lost: Lost, given: Any) -> tuple[RunnableConfig, Any]:
     """Open the branch of a run and return the config and input with which it goes on there.
 
-    It begins at the run's last durable checkpoint and goes on with what is pending; a run that recorded none begins
-    where it had begun, with its input.
+    It begins where the run was when it last wrote, tasks that had finished included, and goes on with what is pending;
+    a run that recorded too little for that begins where it had begun, with its input.
     """
     thread = persistence.open(config)
-    name = branch_name(thread.id, run)
-    own = _last_own(persistence, thread.stream, run)
-    start = own or base
-    if start is not None:
-        source = {"configurable": {"thread_id": thread.id, "checkpoint_id": id_text(start)}}
-        persistence.log.fork(source, name)
+    name = branch_name(thread.id, lost.run)
+    source = {"configurable": {"thread_id": thread.id}}
+    goes_on = _goes_on(persistence, thread.stream, lost)
+    if goes_on:
+        fork(persistence.log, source, name, until=lost.durable)
+    elif lost.base is not None:
+        source["configurable"]["checkpoint_id"] = id_text(lost.base)
+        fork(persistence.log, source, name, until=lost.begun)
     place = {key: value for key, value in configurable(config).items() if not key.startswith("checkpoint_")}
     there = merge_configs(config, {"configurable": {"thread_id": name}})
     there["configurable"] = {**place, "thread_id": name}
-    return there, None if own is not None else given
+    return there, None if goes_on else given
 
 
-def _last_own(persistence: Persistence, stream: bytes, run: bytes) -> bytes | None:
-    """Return the last checkpoint that a run committed to a stream."""
-    last: bytes | None = None
-    for page in persistence.log.scan_stream(stream):
+def _goes_on(persistence: Persistence, stream: bytes, lost: Lost) -> bool:
+    """Tell whether what is on disk of a run is enough to go on from."""
+    last: CheckpointCommitted | None = None
+    for page in persistence.log.scan_stream(stream, after=lost.begun, until=lost.durable):
         for record in page:
-            if record.header.run == run and record.header.kind == CheckpointCommitted.kind:
-                event = record.event
-                assert isinstance(event, CheckpointCommitted)
-                last = event.id
-    return last
+            if isinstance(event := record.event, CheckpointCommitted):
+                last = event
+    if last is None:
+        return lost.goes_on and lost.base is not None and lost.durable > lost.begun
+    # An answer for whatever a branch asks first is recorded with the step that took it.
+    return lost.goes_on or last.source != "fork"

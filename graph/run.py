@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
@@ -18,7 +18,7 @@ from ..projections.reader import threads_of
 from ..projections.run_metadata import run_metadata
 from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
 from .begin import Start, begin
-from .config import configurable, recursion_limit_of
+from .config import configurable, max_concurrency_of, recursion_limit_of
 from .driver import drive
 from .ending import end_run
 from .errors import InvalidRunId
@@ -26,7 +26,7 @@ from .fence import not_from_within
 from .interrupts import is_answer_map
 from .journal import Journal
 from .loop import Loop
-from .loser import branch
+from .loser import Lost, branch
 from .persistence import OpenThread, Persistence
 from .rules import Rules
 from .run_writer import RunWriter
@@ -69,27 +69,36 @@ class Run:
         self._forks_on_conflict = forks_on_conflict
         self._id = NO_ID
         self._base: bytes | None = None
+        self._begun = 0
+        """The thread's version when the run began."""
+        self._writer: RunWriter | None = None
+        self._goes_on = False
+        """Whether what is durable of the run is all there is to it, its input too."""
         self._failure: BaseException | None = None
         """What a node raised; a conflict of its own is not one over this run's thread."""
 
-    def steps(self, given: Any) -> Iterator[None]:
+    def steps(self, given: Any) -> Generator[None, None, None]:
         """Run; yields between steps. Raises what made the run fail, after recording it."""
         try:
             yield from self._steps(given)
         except ConflictError as conflict:
-            if not self._forks_on_conflict or self._persistence is None or conflict is self._failure:
+            writer = self._writer
+            left = isinstance(conflict.__context__, GeneratorExit)
+            if not self._forks_on_conflict or writer is None or conflict is self._failure or left:
                 raise
-            config, given = branch(self._persistence, self._options.config, self._id, self._base, given)
+            lost = Lost(self._id, self._base, self._begun, writer.durable, goes_on=self._goes_on)
+            config, given = branch(cast("Persistence", self._persistence), self._options.config, lost, given)
             self._options = replace(self._options, config=config)
             yield from self._steps(given)
 
     def _steps(self, given: Any) -> Iterator[None]:
+        max_concurrency = max_concurrency_of(self._options.config)
         loop, threads_log = self._prepare(given)
         writer = loop.journal.writer if loop.journal is not None else None
         outcome = "stopped"
         try:
             yield
-            yield from drive(loop, max_concurrency=self._options.config.get("max_concurrency"))
+            yield from drive(loop, max_concurrency=max_concurrency)
             outcome = _outcome(loop)
             self._show_pause(loop)
             yield
@@ -127,19 +136,22 @@ class Run:
         self._id = _run_id(options.config, self._clock)
         self._base = None if start.base is None else start.base.id
         journal = self._journal(persistence, thread, self._id)
+        self._begun, self._writer, self._goes_on = thread.thread.version, journal.writer, False
         loop = self._loop(thread.values, journal, thread.id, start.metadata)
         try:
             begin(loop, start, given)
         except BaseException:
             journal.writer.release()
             raise
+        self._goes_on = loop.commits and not loop.run.offered
         return loop, persistence
 
     def _start(self, thread: OpenThread, given: Any) -> Start:
         config = self._options.config
         asked = configurable(config)
         checkpoint_id = asked.get("checkpoint_id")
-        head = thread.head(asked.get("checkpoint_ns", ""))
+        # Whatever namespace the config names (a node's own, say): a graph that is called runs at its thread's root.
+        head = thread.head()
         place = head
         addressed = bool(checkpoint_id)
         if checkpoint_id:

@@ -140,6 +140,11 @@ class RunWriter:
         return list(self._queue)
 
     @property
+    def durable(self) -> int:
+        """The thread's version after what of this run is on disk."""
+        return self._durable
+
+    @property
     def conflict(self) -> ConflictError | None:
         """The conflict that ended this writer, if one did."""
         return self._failure if isinstance(self._failure, ConflictError) else None

@@ -63,6 +63,8 @@ class RunScope:
         self.run_id = run_id
         self.namespace = namespace
         self.copied = copied
+        self.offered = False
+        """Whether an answer was given for whatever is asked first: it is recorded with the task that takes it."""
         self._answer: Any = MISSING
         self._lock = threading.Lock()
         self._warned: set[tuple[str, str]] = set()
@@ -70,6 +72,7 @@ class RunScope:
     def offer(self, answer: Any) -> None:
         """Keep an answer for the first question that nobody answered; raises when it could not be recorded."""
         self._answer = self.copied(answer)
+        self.offered = True
 
     def take_answer(self) -> Any:
         """Return the offered answer, once, else `MISSING`."""

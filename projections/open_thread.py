@@ -116,14 +116,13 @@ class OpenThread:
         """Yield all write events that the thread reaches."""
         past, until, fork = self.past(), self.thread.version, self.thread.fork
         while True:
-            for record in past.records(until=until):
-                if record.header.kind == ChannelWritten.kind:
-                    event = record.event
-                    assert isinstance(event, ChannelWritten)
-                    yield event
+            yield from _written(past, until=until)
             if fork is None:
                 return
             past, until = past.source_of(fork), max(fork.version, fork.cut)
+            if fork.checkpoint is not None:
+                # What its tasks asked behind the cut: forks ask it anew under the same ids.
+                yield from (event for event in _written(past, after=until) if event.checkpoint == fork.checkpoint)
             fork = past.fork()
 
     def _places(self, checkpoint_id: str | None, before: Mapping[str, Any] | None) -> Iterator[Place]:
@@ -132,13 +131,22 @@ class OpenThread:
                 yield self.find(checkpoint_id)
             return
         earlier = configurable(before).get("checkpoint_id")
-        version = None if earlier is None else self.find(earlier).state.version
+        version = self.find(earlier).state.version if earlier else None
         past = self.past()
         for state, writes in history(self.log, self.thread, self.values, before=version):
             yield Place(past, state, writes)
 
 
+def _written(past: StreamPast, *, after: int = 0, until: int | None = None) -> Iterator[ChannelWritten]:
+    for record in past.records(after=after, until=until):
+        if record.header.kind == ChannelWritten.kind:
+            event = record.event
+            assert isinstance(event, ChannelWritten)
+            yield event
+
+
 def check_limit(limit: int | None) -> None:
     """Raise `InvalidSearchError` for a limit that is no number of results."""
-    if limit is not None and (isinstance(limit, bool) or limit < 0):
-        raise InvalidSearchError(f"limit must be 0 or more, or None for no limit, not {limit}")
+    given: object = limit
+    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 0):
+        raise InvalidSearchError(f"limit must be a whole number, 0 or more, or None for no limit, not {given!r}")
