@@ -269,7 +269,7 @@ def _apply_ahead(loop: Loop, stored: list[tuple[str, Written]]) -> None:
     loop.ahead_version = max(loop.ahead_version, closed.version)
 
 
-def reapply_commands(loop: Loop, writes: OpenWrites) -> None:
+def reapply_commands(loop: Loop, writes: Mapping[int, ChannelWritten]) -> None:
     """Apply again what commands of earlier runs wrote ahead of a step that did not close with them."""
     for event in writes.values():
         if event.task != NO_ID:

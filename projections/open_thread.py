@@ -145,8 +145,7 @@ def _written(past: StreamPast, *, after: int = 0, until: int | None = None) -> I
             yield event
 
 
-def check_limit(limit: int | None) -> None:
+def check_limit(limit: object) -> None:
     """Raise `InvalidSearchError` for a limit that is no number of results."""
-    given: object = limit
-    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 0):
-        raise InvalidSearchError(f"limit must be a whole number, 0 or more, or None for no limit, not {given!r}")
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise InvalidSearchError(f"limit must be a whole number, 0 or more, or None for no limit, not {limit!r}")
