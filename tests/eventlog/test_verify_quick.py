@@ -82,6 +82,12 @@ def test_what_lies_before_is_not_looked_at(engine: MemoryEngine) -> None:
         assert [(finding.position, finding.kind) for finding in log.verify().findings] == [(11, "record")]
 
 
+def test_the_files_are_looked_at(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the engine says of its files is a finding of the quick form, too."""
+    monkeypatch.setattr(engine, "inspect", lambda: ["its meta pages cannot be"])
+    assert quick(engine)[0] == [Finding(None, "its meta pages cannot be", kind="file")]
+
+
 def _changed(at: int) -> Any:
     def change(engine: MemoryEngine) -> None:
         record = bytearray(engine._events[149])
