@@ -102,7 +102,7 @@ class Audit:
             self._keyless = True
             self._found(
                 None,
-                f"the scope keys cannot be read: {error} from where its copies are kept (a backup of log/ has none). "
+                f"the scope keys cannot be read: {error}. Copies of keys/ are kept apart; a backup of log/ has none. "
                 "All else was checked; with which keys the salts were made was not",
                 "key",
             )

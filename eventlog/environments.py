@@ -200,9 +200,14 @@ class Environment:
         self._environment()
         if self.read_only and not read_only:
             self._gate.alone(lambda: self._open_to_write({*self.tables, *tables}))
-        elif not set(tables) <= set(self.tables):
-            self._gate.alone(lambda: self._open_tables(tables))
+        else:
+            self.need(tables)
         self._references += 1
+
+    def need(self, tables: Sequence[str]) -> None:
+        """Open tables, making those that are not there; raises `CorruptionError` when they may not be made."""
+        if not set(tables) <= set(self.tables):
+            self._gate.alone(lambda: self._open_tables(tables))
 
     def close(self) -> None:
         """Give up one share; the last one closes the file."""

@@ -54,8 +54,7 @@ class KeyTable:
 
     def key(self, number: int) -> bytes | None:
         """Return a key, or `None` when it was destroyed or never drawn."""
-        table = self._tables["keys"]
-        row = self.environment.read(lambda transaction: transaction.get(_pack(number), db=table))
+        row = self.environment.read(lambda transaction: transaction.get(_pack(number), db=self._tables["keys"]))
         return None if row is None else rows.unpack_key(number, row)
 
     def destroy(self, number: int) -> None:
@@ -65,13 +64,13 @@ class KeyTable:
     def rows(self, table: str, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return rows of a table as stored, with keys greater than `after`."""
         self.environment.check_size()
-        handle = self._tables[table]
-        return self.environment.read(lambda transaction: take_after(transaction.cursor(db=handle), after, limit))
+        return self.environment.read(
+            lambda transaction: take_after(transaction.cursor(db=self._tables[table]), after, limit)
+        )
 
     def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of rows by key."""
-        handle = self._tables[table]
-        return self.environment.read(lambda transaction: [transaction.get(key, db=handle) for key in keys])
+        return self.environment.read(lambda transaction: [transaction.get(key, db=self._tables[table]) for key in keys])
 
     def inspect(self) -> list[str]:
         """Return what is wrong with the file: cut, or not at the transaction that wrote its last row."""

@@ -38,6 +38,7 @@ LOG = "log"
 _POLL_SECONDS = 0.02
 """How often a waiting reader looks whether another process has written; looking costs 1 µs."""
 _KNOWN_HEADS = 4096
+_NAMES = frozenset(name.encode() for name in TABLES)
 _pack = rows.NUMBER.pack
 
 
@@ -62,11 +63,13 @@ class LmdbEngine:
         self._waiting = 0
         has_keys = keys_exist(path)
         self._check_not_emptied(has_keys)
-        self._log: Environment = open_environment(path / LOG, TABLES, read_only=read_only)
+        self._log: Environment = open_environment(path / LOG, (), read_only=read_only)
         self._tables = self._log.tables
         self._known = _Known(-1, LogHead(0, ()), {})
         try:
+            # Before anything is looked for, or made, that another format may not have.
             self._identity = self._read_identity(may_create=not has_keys)
+            self._log.need(TABLES)
             self._open_keys()
         except BaseException:
             self.close()
@@ -172,15 +175,21 @@ class LmdbEngine:
         if table not in TABLES and table != META:
             return self._keys_here().rows(table, after, limit)
         self._log.check_size()
-        found = self._log.read(lambda transaction: take_after(self._cursor(transaction, table), after, limit))
-        return found if table != META else [row for row in found if row[0].decode("latin-1") not in TABLES]
+        # The environment's own tree has a row for each named table, too.
+        most = limit + len(TABLES)
+        found = self._log.read(lambda transaction: take_after(self._cursor(transaction, table), after, most))
+        return [row for row in found if table != META or row[0] not in _NAMES][:limit]
 
     def lookup(self, table: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of rows by key."""
         if table not in TABLES and table != META:
             return self._keys_here().lookup(table, keys)
-        handle = self._tables.get(table)
-        return self._log.read(lambda transaction: [transaction.get(key, db=handle) for key in keys])
+
+        def work(transaction: Transaction) -> list[bytes | None]:
+            handle = self._tables.get(table)
+            return [None if key in _NAMES else transaction.get(key, db=handle) for key in keys]
+
+        return self._log.read(work)
 
     def inspect(self) -> list[str]:
         """Return what is wrong with the files: cut, or not at the transaction that wrote their last row."""

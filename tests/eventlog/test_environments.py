@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import pytest
 from lithograph.eventlog import EventLog, StreamName, environments
-from lithograph.eventlog.engines import folder
+from lithograph.eventlog.engines import folder, rows
 from lithograph.eventlog.engines.tree import TABLES
 from lithograph.eventlog.environments import open_environment
 from lithograph.eventlog.errors import (
@@ -290,6 +291,21 @@ def test_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         EventLog(tmp_path / "log").close()
     with pytest.raises(NewerFormat, match="upgrade"):
         EventLog(tmp_path / "log")
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_newer_format_is_looked_at_and_left_alone(tmp_path: Path, read_only: bool) -> None:
+    """A format may have other tables: it is recognised before any is looked for, and none is made."""
+    EventLog(tmp_path / "log").close()
+    with lmdb.open(str(tmp_path / "log" / "log"), max_dbs=8) as env, env.begin(write=True) as transaction:
+        for table in TABLES:
+            transaction.drop(env.open_db(table.encode(), txn=transaction, create=False))
+        identity = rows.unpack_identity(transaction.get(rows.IDENTITY))
+        transaction.put(rows.IDENTITY, rows.pack_identity(identity._replace(format=7)))
+    with pytest.raises(NewerFormat, match="upgrade"):
+        EventLog(tmp_path / "log", read_only=read_only)
+    with lmdb.open(str(tmp_path / "log" / "log"), max_dbs=8, readonly=True) as env, env.begin() as transaction:
+        assert [key for key, _ in transaction.cursor()] == [rows.LOG_HEAD, rows.IDENTITY]
 
 
 def test_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ def test_missing_keys_are_the_first_thing_said(tmp_path: Path, gone: str, read_o
         report = log.verify()
     (finding,) = report.findings
     assert "keys is missing" in finding.what
-    assert "restore it from where its copies are kept" in finding.what
+    assert "Copies of keys/ are kept apart" in finding.what
     assert (report.records, report.streams) == (30, 3)
 
 
