@@ -222,6 +222,7 @@ class LmdbEngine:
 
     def _make_identity(self) -> bytes:
         try:
+            self._log.need(TABLES)
             return self._log.write(self._create)
         except OutcomeUnknown as error:
             raise Unavailable(f"{self.path} could not be made into a log; open it again: {error}") from error
