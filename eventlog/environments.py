@@ -76,7 +76,9 @@ def open_environment(path: Path, tables: Sequence[str], *, read_only: bool = Fal
         _INHERITED.clear()
         opened = Environment(path, tables, read_only=read_only)
         key = _file_key(path)
-        assert key is not None
+        if key is None:
+            opened.drop()
+            raise Unavailable(f"{path} was removed while it was opened; try again")
         opened.file_key = key
         _OPEN[key] = opened
         return opened

@@ -72,42 +72,41 @@ class _Kept(NamedTuple):
 
 
 class RungBuilder:
-    """Makes the rungs of one log, each from the one before. Not shared by threads."""
+    """Makes the rungs of one log, each from the one before. Not shared by threads; holds no reference to the log."""
 
-    def __init__(self, log: EventLog, rows: RowSource, values: LogValues) -> None:
-        self._log = log
+    def __init__(self, rows: RowSource, values: LogValues) -> None:
         self._rows = rows
         self._values = values
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
 
-    def build(self, stream: bytes, previous: int, version: int) -> RungRows | None:
+    def build(self, log: EventLog, stream: bytes, previous: int, version: int) -> RungRows | None:
         """Return the rows of the rung at a version, made from the one at `previous` (0: from the beginning).
 
         `None` when there can be none: the values cannot be folded, or not checked against their digests, or the key
         of these was destroyed.
         """
         try:
-            return self._build(stream, previous, version)
+            return self._build(log, stream, previous, version)
         except (ViewDamaged, LogClosed):
             raise
         except _UNFOLDABLE:
             return None
 
-    def _build(self, stream: bytes, previous: int, version: int) -> RungRows | None:
+    def _build(self, log: EventLog, stream: bytes, previous: int, version: int) -> RungRows | None:
         kept = self._kept.pop(stream, None)
         if kept is None or kept.version != previous:
-            kept = self._load(stream, previous)
+            kept = self._load(log, stream, previous)
             if kept is None:
                 return None
         thread = kept.thread
         base = thread.head
         # What the fold may look up must not depend on what else this process has folded.
         thread.ladder = {} if base is None else {base.version: base}
-        past = StreamPast(self._log, stream, self._values, thread, rungs_of=self._rungs)
-        for page in self._log.scan_events(stream, after=previous, until=version, page=FOLD_PAGE):
+        past = StreamPast(log, stream, self._values, thread, rungs_of=lambda other: self._rungs(log, other))
+        for page in log.scan_events(stream, after=previous, until=version, page=FOLD_PAGE):
             feed_page(thread, page, self._values, past)
         thread.ladder = {}
-        job = _Job(self._log, stream, kept, past, self._values)
+        job = _Job(log, stream, kept, past, self._values)
         rows = job.rows()
         if rows is not None:
             self._kept[stream] = job.kept
@@ -115,15 +114,15 @@ class RungBuilder:
                 self._kept.popitem(last=False)
         return rows
 
-    def _rungs(self, stream: bytes) -> StreamRungs:
-        return StreamRungs(self._log, stream, self._values, self._rows)
+    def _rungs(self, log: EventLog, stream: bytes) -> StreamRungs:
+        return StreamRungs(log, stream, self._values, self._rows)
 
-    def _load(self, stream: bytes, version: int) -> _Kept | None:
+    def _load(self, log: EventLog, stream: bytes, version: int) -> _Kept | None:
         if not version:
             return _Kept(0, Thread(stream), True, {})
         if self._rows.get("rungs", rung_key(stream, version)) is None:
             raise ViewDamaged(f"the view of stream {stream.hex()} has lost its rung at version {version}")
-        rung = self._rungs(stream).rung(version)
+        rung = self._rungs(log, stream).rung(version)
         return None if rung is None else _kept(rung, rung.thread(stream))
 
 

@@ -11,26 +11,19 @@ slower to open.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
-from collections.abc import Sequence
 from typing import Final
 from weakref import WeakKeyDictionary, ref
 
-import msgspec
-
-from ..eventlog.derived import LAYOUT, DerivedRows, Stamp, open_rows, writers_lock
+from ..eventlog.derived import DerivedRows, open_rows, remove_rows, writers_lock
 from ..eventlog.errors import LithographError, ViewDamaged
-from ..eventlog.events import CheckpointCommitted, RunEnded, RunStarted, ThreadForked
-from ..eventlog.log import EventLog, Record
-from ..eventlog.serde import Serializer
-from ..eventlog.streams import encode_name
+from ..eventlog.log import EventLog
 from .reader import threads_of
-from .rung_builder import RUNG_BYTES, RungBuilder
-from .thread import RUNG_COMMITS
-from .values import LogValues
-from .views import NEVER, ThreadRow, decode_thread, is_current
+from .view_pass import ViewPass
+from .views import is_current
 
 LULL_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 30.0
@@ -41,8 +34,6 @@ CLOSE_SECONDS: Final = 2.0
 """How long closing a log may take for its views."""
 _IDLE_SECONDS: Final = 1.0
 _PAGE: Final = 1024
-_YIELD_RECORDS: Final = 64
-_ENCODER = msgspec.msgpack.Encoder()
 
 
 class ViewWriter:
@@ -51,13 +42,15 @@ class ViewWriter:
     def __init__(self, log: EventLog) -> None:
         self._log = ref(log)
         self._rows: DerivedRows | None = None
-        self._builder: _Pass | None = None
+        self._building: ViewPass | None = None
         self._passing = threading.Lock()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._asked = 0.0
         self._since = 0.0
         """When the first of the appends that no pass has seen was told of; 0 for none."""
+        self._until = math.inf
+        """When whatever goes on has to end."""
         self._closed = False
         self._pid = os.getpid()
         log.on_close(self.finish)
@@ -96,74 +89,93 @@ class ViewWriter:
         if log is None or log.path is None or log.read_only:
             return False
         with self._passing, writers_lock(log.path) as held:
-            if not held:
-                return False
-            self._open(log).clear()
-            self._builder = None
-            return self._pass(log, None, gives_way=False)
+            done = held and self._pass(log, None, gives_way=False, anew=True)
+            self._rest()
+            return done
 
     def finish(self) -> None:
         """Do what is due, within a bounded time, and let go of the folder."""
+        self._until = time.monotonic() + CLOSE_SECONDS
         self._closed = True
         if self._pid != os.getpid():
             # A child's copy: the parent's thread may have held the lock, and is not here to give it back.
             return
         try:
             if self._asked:
-                self.catch_up(seconds=CLOSE_SECONDS)
+                self.catch_up()
         except (LithographError, OSError):
-            self._builder = None
+            self._building = None
         with self._passing:
-            # It holds the log, which nobody needs any more.
-            self._builder = None
-            if self._rows is not None:
-                self._rows.close()
-                self._rows = None
+            self._let_go()
 
     def _is_due(self, log: EventLog) -> bool:
         views = threads_of(log).views
         if views.distrusted:
             return True
-        position = views.position(log) if self._builder is None else self._builder.position
+        goes_on = self._building is not None and self._rows is not None and self._rows.is_in_place()
+        position = self._building.position if goes_on and self._building is not None else views.position(log)
         return log.log_head().position - position >= DUE_RECORDS
 
-    def _open(self, log: EventLog) -> DerivedRows:
-        if self._rows is None:
-            assert log.path is not None
-            rows = open_rows(log.path, read_only=False)
-            assert rows is not None, "opening for writing makes what is not there"
-            self._rows = rows
-            # What was there may have been of no use, and was replaced: readers look again.
-            threads_of(log).views.close()
-        return self._rows
+    def _is_over(self, deadline: float | None) -> bool:
+        now = time.monotonic()
+        return now > self._until or (deadline is not None and now > deadline)
 
-    def _pass(self, log: EventLog, deadline: float | None, *, gives_way: bool) -> bool:
+    def _pass(self, log: EventLog, deadline: float | None, *, gives_way: bool, anew: bool = False) -> bool:
+        """Go on with the views as they are, unless `anew`; when they turn out to be damaged, make them anew."""
+        for again in (anew, True):
+            try:
+                return self._go_on(log, self._begin(log, anew=again), deadline, gives_way=gives_way)
+            except ViewDamaged:
+                self._building = None
+            except BaseException:
+                self._building = None
+                raise
+        return False
+
+    def _begin(self, log: EventLog, *, anew: bool) -> ViewPass:
+        anew = anew or threads_of(log).views.distrusted
+        rows = self._open(log, anew=anew)
+        building = self._building
+        if building is None or building.transaction != rows.transaction():
+            position = _position_to_go_on_from(log, rows)
+            if not position and not rows.is_empty():
+                rows = self._open(log, anew=True)
+            building = self._building = ViewPass(log, rows, position)
+        return building
+
+    def _open(self, log: EventLog, *, anew: bool) -> DerivedRows:
+        assert log.path is not None
+        if anew:
+            self._let_go()
+            remove_rows(log.path)
+        rows = self._rows
+        if rows is None or not rows.is_in_place():
+            self._let_go()
+            rows = self._rows = open_rows(log.path, read_only=False)
+            assert rows is not None, "opening for writing makes what is not there"
+        return rows
+
+    def _let_go(self) -> None:
+        self._rest()
+        self._building = self._rows = None
+
+    def _rest(self) -> None:
+        """Hold nothing open that a log which nobody closes would leave open."""
+        if self._rows is not None:
+            self._rows.rest()
+
+    def _go_on(self, log: EventLog, building: ViewPass, deadline: float | None, *, gives_way: bool) -> bool:
         end = log.log_head().position
-        anew = threads_of(log).views.distrusted
-        rows = self._open(log)
-        building = self._builder
-        if building is None or building.transaction != rows.transaction() or anew:
-            building = self._builder = _Pass(log, rows, anew=anew)
-        try:
-            for page in log.scan(building.position, page=_PAGE):
-                building.take(page)
-                if building.position >= end:
-                    return True
-                now = time.monotonic()
-                if deadline is not None and now > deadline:
-                    return False
-                if gives_way and now - self._asked < LULL_SECONDS:
-                    return False
-                # Let whoever works in this process go first.
-                time.sleep(0 if self._closed else 0.001)
-        except ViewDamaged:
-            threads_of(log).views.distrust()
-            self._builder = None
-            rows.clear()
-            return False
-        except BaseException:
-            self._builder = None
-            raise
+        for page in log.scan(building.position, page=_PAGE):
+            if not building.take(log, page, lambda: self._is_over(deadline)):
+                self._building = None
+                return False
+            if building.position >= end:
+                return True
+            if self._is_over(deadline) or (gives_way and time.monotonic() - self._asked < LULL_SECONDS):
+                return False
+            # Let whoever works in this process go first.
+            time.sleep(0 if self._closed else 0.001)
         return True
 
     def _start(self) -> None:
@@ -173,6 +185,17 @@ class ViewWriter:
                 self._thread.start()
 
     def _work(self) -> None:
+        try:
+            self._look_after()
+        finally:
+            with self._passing:
+                self._rest()
+            self._thread = None
+        if self._since and self._log() is not None:
+            # Somebody asked while this thread was leaving, and saw it still there.
+            self._start()
+
+    def _look_after(self) -> None:
         while not self._closed and self._log() is not None:
             time.sleep(LULL_SECONDS)
             now = time.monotonic()
@@ -182,141 +205,15 @@ class ViewWriter:
                     self.catch_up(gives_way=patient)
                 except (LithographError, OSError):
                     # Closed meanwhile, or the disk is full: the next pass, in whatever process, begins here again.
-                    self._builder = None
+                    continue
             elif now - self._asked > _IDLE_SECONDS:
                 break
-        self._thread = None
-        if self._since and self._log() is not None:
-            # Somebody asked while this thread was leaving, and saw it still there.
-            self._start()
-
-
-class _Pass:
-    """What is on its way into the views: rows not yet written lie over those that are."""
-
-    def __init__(self, log: EventLog, rows: DerivedRows, *, anew: bool) -> None:
-        self._log = log
-        self._rows = rows
-        self.position = 0 if anew else _position_to_go_on_from(log, rows)
-        if not self.position and not _are_untouched(rows):
-            rows.clear()
-        self.transaction = rows.transaction()
-        self._new: dict[str, dict[bytes, bytes]] = {"threads": {}, "ids": {}, "rungs": {}, "chunks": {}}
-        self._threads: dict[bytes, ThreadRow] = {}
-        self._known: dict[bytes, bool] = {}
-        self._builder = RungBuilder(log, self, LogValues(log, None, Serializer()))
-
-    def take(self, page: Sequence[Record]) -> None:
-        """Take the log's next records, and write what they add."""
-        for number, record in enumerate(page):
-            if not number % _YIELD_RECORDS:
-                # Let a run that waits for the interpreter go first: it would wait for its whole switch interval.
-                time.sleep(0)
-            if self._is_thread(record.header.stream):
-                self._take(record)
-        new = self._new
-        new["threads"] = {stream: _ENCODER.encode(row) for stream, row in self._threads.items()}
-        last = page[-1]
-        identity = self._log.identity
-        self._rows.write(new, Stamp(LAYOUT, identity.log_id, identity.epoch, last.position, last.hash))
-        for rows in new.values():
-            rows.clear()
-        self._threads.clear()
-        self.position = last.position
-        self.transaction = self._rows.transaction()
-
-    def get(self, table: str, key: bytes) -> bytes | None:
-        """Return a row's value."""
-        return self._new[table].get(key) or self._rows.get(table, key)
-
-    def range(self, table: str, low: bytes, high: bytes, *, vouched: bool = False) -> list[tuple[bytes, bytes]]:
-        """Return rows in order of key."""
-        found = dict(self._rows.range(table, low, high, vouched=vouched))
-        found.update((key, value) for key, value in self._new[table].items() if low <= key <= high)
-        return sorted(found.items())
-
-    def keys(self, table: str, low: bytes, high: bytes) -> list[bytes]:
-        """Return keys in order."""
-        found = set(self._rows.keys(table, low, high))
-        return sorted(found.union(key for key in self._new[table] if low <= key <= high))
-
-    def _take(self, record: Record) -> None:
-        header = record.header
-        row = self._thread(record)
-        row.version = header.version
-        row.updated_us = header.time_us
-        row.weight += len(record.data)
-        kind = header.kind
-        if kind == CheckpointCommitted.kind:
-            event = record.event
-            assert isinstance(event, CheckpointCommitted)
-            self._new["ids"][header.stream + event.id] = header.version.to_bytes(8, "big")
-            if event.namespace == "":
-                self._commit(header.stream, row, event)
-        elif kind == RunEnded.kind:
-            event = record.event
-            assert isinstance(event, RunEnded)
-            row.status = event.outcome
-        elif kind == RunStarted.kind:
-            row.status = "open"
-        elif kind == ThreadForked.kind:
-            event = record.event
-            assert isinstance(event, ThreadForked)
-            row.checkpoint = event.checkpoint
-
-    def _is_thread(self, stream: bytes) -> bool:
-        known = self._known.get(stream)
-        if known is None:
-            known = self._known[stream] = self._log.stream_name(stream).kind == "thread"
-        return known
-
-    def _thread(self, record: Record) -> ThreadRow:
-        stream = record.header.stream
-        row = self._threads.get(stream)
-        if row is None:
-            stored = self._rows.get("threads", stream)
-            if stored is None:
-                name = encode_name(self._log.stream_name(stream))
-                status = "forked" if record.header.kind == ThreadForked.kind else "stored"
-                row = ThreadRow(name, record.position, record.header.time_us, status=status)
-            else:
-                row = decode_thread(stored)
-            if row.version != record.header.version - 1:
-                raise ViewDamaged(f"the view of stream {stream.hex()} is at another version than its records")
-            self._threads[stream] = row
-        return row
-
-    def _commit(self, stream: bytes, row: ThreadRow, event: CheckpointCommitted) -> None:
-        row.checkpoint, row.step, row.source = event.id, event.step, event.source
-        row.planned = tuple(task.name for task in event.tasks)
-        row.commits += 1
-        if row.rung == NEVER or (row.commits < RUNG_COMMITS and row.weight < RUNG_BYTES):
-            return
-        row.commits = row.weight = 0
-        made = self._builder.build(stream, row.rung, row.version)
-        if made is None:
-            row.rung = NEVER
-            return
-        self._new["rungs"].update(made.rungs)
-        self._new["chunks"].update(made.chunks)
-        row.rung = row.version
-
-
-def _are_untouched(rows: DerivedRows) -> bool:
-    """Tell whether there are no rows yet, so that there is nothing to clear."""
-    try:
-        return rows.is_empty()
-    except ViewDamaged:
-        return False
 
 
 def _position_to_go_on_from(log: EventLog, rows: DerivedRows) -> int:
     """Return the position up to which rows may be kept; 0 when none may, or there are none."""
-    try:
-        stamp = rows.stamp()
-        return stamp.position if stamp is not None and is_current(log, rows) else 0
-    except ViewDamaged:
-        return 0
+    stamp = rows.stamp()
+    return stamp.position if stamp is not None and is_current(log, rows) else 0
 
 
 _WRITERS: WeakKeyDictionary[EventLog, ViewWriter] = WeakKeyDictionary()

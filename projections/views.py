@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from ..eventlog.derived import DerivedRows, open_rows
+from ..eventlog.derived import DerivedRows, Moment, open_rows
 from ..eventlog.errors import ViewDamaged
 from ..eventlog.events import CheckpointCommitted
 from ..eventlog.log import EventLog
@@ -61,11 +61,14 @@ class Views:
 
     def __init__(self) -> None:
         self._rows: DerivedRows | None = None
-        self._trusted = -1
+        self._trusted: Moment | None = None
         """The transaction whose stamp was found to be the log's."""
-        self._distrusted = -1
+        self._distrusted: Moment | None = None
         """The transaction of which something was found to be wrong."""
         self._lock = threading.Lock()
+        self._is_known = False
+        """Whether the log says when it is closed."""
+        self._closed = False
         self._pid = os.getpid()
 
     def rungs(self, log: EventLog, stream: bytes, values: Values) -> Rungs:
@@ -103,11 +106,17 @@ class Views:
         if log.path is None:
             return None
         with self._lock:
+            if not self._is_known:
+                self._is_known = True
+                log.on_close(self.close)
             try:
                 return self._believed(log)
             except ViewDamaged:
-                self._distrusted = -1 if self._rows is None else self._rows.transaction()
-                return None
+                self._distrust()
+            except OSError:
+                # Too many open files, say. Without views all is as good.
+                self._rows = None
+            return None
 
     def position(self, log: EventLog) -> int:
         """Return the log's position up to which the views go; 0 when there are none to believe."""
@@ -126,38 +135,50 @@ class Views:
     def distrust(self) -> None:
         """Do without the views as they are now."""
         with self._lock:
-            if self._rows is not None:
-                self._distrusted = self._rows.transaction()
+            self._distrust()
 
     @property
     def distrusted(self) -> bool:
         """Whether the views must be made anew."""
         with self._lock:
-            return self._rows is not None and self._distrusted == self._rows.transaction()
+            rows = self._rows
+            if rows is None or self._distrusted is None or not rows.is_in_place():
+                return False
+            return self._distrusted == self._moment(rows)
 
     def close(self) -> None:
         """Let go of the folder."""
         if self._pid != os.getpid():
             return
         with self._lock:
-            if self._rows is not None:
-                self._rows.close()
-                self._rows = None
+            self._rows, self._closed = None, True
 
     def _believed(self, log: EventLog) -> DerivedRows | None:
-        if self._rows is None:
+        rows = self._rows
+        if rows is None or not rows.is_in_place():
             assert log.path is not None
-            self._rows = open_rows(log.path, read_only=True)
-            if self._rows is None:
+            self._rows = None
+            self._rows = rows = None if self._closed else open_rows(log.path, read_only=True)
+            if rows is None:
                 return None
-            log.on_close(self.close)
-        transaction = self._rows.transaction()
-        if transaction == self._trusted:
-            return self._rows if transaction != self._distrusted else None
-        if transaction == self._distrusted or not is_current(log, self._rows):
+        moment = rows.transaction()
+        if moment == self._trusted:
+            return rows if moment != self._distrusted else None
+        if moment == self._distrusted or not is_current(log, rows):
             return None
-        self._trusted = transaction
-        return self._rows
+        self._trusted = moment
+        return rows
+
+    def _distrust(self) -> None:
+        if self._rows is not None:
+            self._distrusted = self._moment(self._rows)
+
+    def _moment(self, rows: DerivedRows) -> Moment | None:
+        """Return what is another once somebody has written; `None` for a file that does not even tell that."""
+        try:
+            return rows.transaction()
+        except ViewDamaged:
+            return None
 
 
 class Rungs:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lithograph.eventlog import EventLog
-from lithograph.projections import view_writer
+from lithograph.projections import view_pass, view_writer
 from lithograph.projections.reader import threads_of
 
 from .conftest import MEMORY_FOLDER
@@ -29,7 +29,7 @@ RUNG_EVERY = 3
 @pytest.fixture(scope="module", autouse=True)
 def _many_rungs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(view_writer, "RUNG_COMMITS", RUNG_EVERY)
+        patch.setattr(view_pass, "RUNG_COMMITS", RUNG_EVERY)
         yield
 
 

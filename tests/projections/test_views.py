@@ -9,18 +9,22 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from weakref import ref
 
 import lmdb
 import pytest
-from lithograph.eventlog import EventLog, ManualClock
+from lithograph.eventlog import EventLog, ManualClock, environments
 from lithograph.eventlog.derived import TABLES, inspect_rows, open_rows, writers_lock
+from lithograph.eventlog.errors import ViewDamaged
 from lithograph.eventlog.serde import Serializer
 from lithograph.eventlog.serde.format import array_body, array_header, array_length
+from lithograph.projections import view_pass, view_writer
 from lithograph.projections.checkpointer import EventLogSaver
 from lithograph.projections.reader import threads_of
+from lithograph.projections.rung_builder import RungBuilder, RungRows
 from lithograph.projections.values import LogValues
 from lithograph.projections.view_writer import DUE_RECORDS, poke_views, rebuild_views, view_writer_of
 
@@ -158,7 +162,7 @@ def test_a_value_that_the_log_does_not_vouch_for_is_not_returned(copy: Path, liv
     assert stamp is not None
     chunks = rows.range("chunks", b"", b"\xff" * 40)
     rows.write({"chunks": {key: data[:-1] + bytes([data[-1] ^ 1]) for key, data in chunks}}, stamp)
-    rows.close()
+    rows.rest()
     assert not list(inspect_rows(copy)), "the checksums are right"
     with EventLog(lived, read_only=True) as log, EventLog(copy) as changed:
         assert everything(changed) == everything(log)
@@ -206,7 +210,7 @@ def test_headers_of_chunks_are_not_believed(
     changed = change({key: data for key, data in rows.range("chunks", b"", b"\xff" * 40) if key[-4:] != bytes(4)})
     assert changed
     rows.write({"chunks": changed}, stamp)
-    rows.close()
+    rows.rest()
     with EventLog(path) as log:
         assert everything(log) == expected
         assert threads_of(log).views.distrusted
@@ -359,6 +363,141 @@ def test_a_log_that_is_let_go_takes_its_writer_with_it(tmp_path: Path) -> None:
     thread.join(10)
     assert not thread.is_alive()
     engine.close()
+
+
+def test_a_log_that_nobody_closed_is_let_go(tmp_path: Path) -> None:
+    """What a pass keeps in memory does not keep the log: one that nobody holds any more goes, closed or not."""
+    log = EventLog(tmp_path / "log")
+    talk(graph_over(log), "one", 60)
+    writer, engine, alive = view_writer_of(log), log.engine, ref(log)
+    assert writer.catch_up(all=True)
+    poke_views(log)
+    thread = writer._thread
+    assert thread is not None
+    del log
+    gc.collect()
+    thread.join(10)
+    gc.collect()
+    assert alive() is None
+    engine.close()
+    assert not [path for path in map(str, _open_environments()) if str(tmp_path) in path]
+
+
+def _open_environments() -> list[Path]:
+    return [environment.path for environment in environments._OPEN.values()]
+
+
+def remove_under(path: Path) -> None:
+    """Remove the folder `views/` of a log that is open."""
+    assert (path / "views").exists()
+    shutil.rmtree(path / "views")
+
+
+def test_views_may_be_removed_at_any_time(lived: Path, tmp_path: Path) -> None:
+    """Reads and runs of a log whose folder `views/` is removed under it go on, and other views are made."""
+    path = tmp_path / "log"
+    shutil.copytree(lived, path)
+    with EventLog(path) as log, EventLog(path, read_only=True) as reader:
+        graph = graph_over(log)
+        ids = [snapshot.config for snapshot in graph.get_state_history(config_of("one"))][::20]
+        states = [plain(graph.get_state(config)) for config in ids]
+        talk(graph, "other", 8)
+        assert view_writer_of(log).catch_up(all=True)
+        expected = everything(log)
+        second = EventLog(path)
+        assert view_writer_of(second).rebuild()
+        assert threads_of(reader).views.rows(reader) is not None
+        remove_under(path)
+        assert everything(reader) == expected
+        assert [plain(graph.get_state(config)) for config in ids] == states
+        talk(graph, "other", 1)
+        assert view_writer_of(log).catch_up(), "views that are not there are due"
+        assert not inspect_rows(path)
+        assert threads_of(reader).views.rows(reader) is not None, "a reader finds the new ones"
+        talk(graph_over(second), "other", 1)
+        assert view_writer_of(second).catch_up(all=True), "so does another writer of this process"
+        second.close()
+        remove_under(path)
+        talk(graph, "other", DUE_RECORDS)
+    assert rows_of(path)["rungs"]
+    other = without_views(path, tmp_path / "again")
+    assert in_child(REBUILD, str(other)) == "True"
+    assert rows_of(path) == rows_of(other)
+
+
+def test_a_writer_does_not_write_into_a_file_that_is_gone(tmp_path: Path) -> None:
+    """Views that vanish between the pages of one pass are made anew, and not written on where nobody finds them."""
+    path = tmp_path / "log"
+    with EventLog(path) as log:
+        talk(graph_over(log), "one", 30)
+        writer = view_writer_of(log)
+        assert writer.catch_up(all=True)
+        rows = writer._rows
+        assert rows is not None
+        stamp = rows.stamp()
+        assert stamp is not None
+        remove_under(path)
+        with pytest.raises(ViewDamaged, match="removed"):
+            rows.write({}, stamp)
+        talk(graph_over(log), "one", 1)
+        assert writer.catch_up(all=True)
+        assert not inspect_rows(path)
+    assert rows_of(path)["threads"]
+
+
+REMOVED = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+import lives
+from lithograph.projections.view_writer import view_writer_of
+with lives.EventLog(sys.argv[1]) as log:
+    ends = time.monotonic() + 3
+    while time.monotonic() < ends:
+        lives.talk(lives.graph_over(log), sys.argv[3], 1)
+        view_writer_of(log).catch_up(all=True)
+        lives.everything(log)
+"""
+
+
+def test_views_may_be_removed_under_many_processes(tmp_path: Path) -> None:
+    """While processes append, read and write views, the folder is removed over and over: what they read is right."""
+    path = tmp_path / "log"
+    with EventLog(path) as log:
+        talk(graph_over(log), "one", 20)
+    command = [sys.executable, "-c", REMOVED, str(path), str(Path(__file__).parent)]
+    running = [subprocess.Popen([*command, name]) for name in ("a", "b")]
+    while any(process.poll() is None for process in running):
+        shutil.rmtree(path / "views", ignore_errors=True)
+        time.sleep(0.1)
+    assert [process.returncode for process in running] == [0, 0]
+    with EventLog(path) as log:
+        assert view_writer_of(log).catch_up(all=True)
+        assert log.verify().ok
+        seen = everything(log)
+    with EventLog(without_views(path, tmp_path / "bare"), read_only=True) as log:
+        assert everything(log) == seen
+
+
+def test_closing_does_not_wait_for_a_long_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass in the background that would take long ends soon after the log is closed, wherever it is."""
+    made: list[int] = []
+
+    def slow(*_asked: object) -> RungRows:
+        made.append(len(made))
+        time.sleep(0.05)
+        return RungRows({}, {})
+
+    monkeypatch.setattr(view_writer, "CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(RungBuilder, "build", slow)
+    monkeypatch.setattr(view_pass, "RUNG_COMMITS", 1)
+    log = EventLog(tmp_path / "log")
+    talk(graph_over(log), "one", 60)
+    while not made:
+        time.sleep(0.01)
+    begun = time.monotonic()
+    log.close()
+    assert time.monotonic() - begun < 3
+    assert len(made) < 120
 
 
 @pytest.mark.parametrize("writes", [False, True])
