@@ -324,11 +324,9 @@ class StreamPast:
             elif isinstance(event, CheckpointCommitted) and event.namespace == namespace:
                 if event.skips:
                     forget_run(writes, claimed)
-                for applied in event.applied:
-                    if applied in writes and writes[applied].task == NO_ID:
-                        # A command that made this next checkpoint: it did not wait at the one before.
-                        del writes[applied]
-                return writes
+                # A command that made this next checkpoint did not wait at the one before.
+                made = {v for v in event.applied if v in writes and writes[v].task == NO_ID}
+                return {v: write for v, write in writes.items() if v not in made} if made else writes
         return writes
 
     def _left_at(self, fork: ThreadForked) -> Thread:
