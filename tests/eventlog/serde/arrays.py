@@ -86,7 +86,7 @@ def _elements(made: Any) -> Any:
 
 
 SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
-ODD = [np.str_("a\0"), np.str_("\ud800"), np.bytes_(b"a\0"), np.datetime64("NaT"), np.void(b""), np.longlong(5)]
+ODD = [np.str_("a\0"), np.str_("\ud800"), np.bytes_(b"a\0"), np.datetime64("NaT", "D"), np.void(b""), np.longlong(5)]
 
 
 def scalar(place: int, seed: int) -> Any:

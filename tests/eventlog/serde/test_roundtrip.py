@@ -6,13 +6,19 @@ import datetime as dt
 import decimal
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
 import uuid
+from collections import Counter, OrderedDict, defaultdict, deque
+from fractions import Fraction
+from ipaddress import ip_address, ip_interface, ip_network
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import ormsgpack
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -84,6 +90,24 @@ EDGES: list[Any] = [
     decimal.Decimal("1E-999999"),
     decimal.Decimal("sNaN123"),
     decimal.Decimal("-Infinity"),
+    complex(-0.0, -0.0),
+    complex(math.nan, -math.inf),
+    range(0, 10, 3),
+    range(2**70, -1, -(2**65)),
+    Fraction(-(2**70), 3),
+    PurePosixPath("/a/b"),
+    PureWindowsPath("//server/share/a"),
+    ip_address("fe80::1%eth0"),
+    ip_network("10.0.0.0/8"),
+    ip_interface("10.0.0.1/8"),
+    re.compile(rb"a|b", re.IGNORECASE | re.LOCALE),
+    deque([1, (2,)], 2),
+    deque([], 0),
+    OrderedDict([(2, 1), (1, 2)]),
+    Counter("abca"),
+    defaultdict(None, {1: 2}),
+    defaultdict(Counter, {(1,): Counter("a")}),
+    msgspec.UNSET,
     Point((1,), {2}),
     Pair(1, [bytearray(b"x")]),
     ValueError("no", 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 import pytest
@@ -169,6 +169,22 @@ def test_an_error_with_a_file_name_keeps_it() -> None:
     assert (back.args, back.errno, back.strerror, back.filename) == ((2, "no such"), 2, "no such", "f.txt")
 
 
+def test_a_typed_dict_is_a_dict() -> None:
+    """A TypedDict has no instances: it is not registered, by call or by annotation, and its values are plain dicts."""
+    registry = BASE.extended()
+    registry.collect(State)
+    assert State not in registry.classes()
+    with pytest.raises(TypeError, match="cannot be registered"):
+        registry.register(State)
+    assert type(again(State(a=1))) is dict
+
+
+class State(TypedDict):
+    """A TypedDict."""
+
+    a: int
+
+
 CALLS: list[str] = []
 
 
@@ -306,5 +322,6 @@ def test_reading_runs_no_code_of_any_class() -> None:
     back = reader.decode(data)
     assert CALLS == []
     assert [type(each) for each in back] == classes
+    assert back[0].__dict__ == value[0].__dict__ == {"a": 1, "_b": 2}
     assert (back[0].a, back[0].b, back[1].a, back[2].value, back[4], back[4].note) == (1, 2, 1, 3, [1], 1)
     assert (dict(back[5]), back[6].args, back[6].filename) == ({1: 2}, (1, "x"), "f")
