@@ -102,7 +102,7 @@ EDGES: list[Any] = [
     ip_interface("10.0.0.1/8"),
     re.compile(rb"a|b", re.IGNORECASE | re.LOCALE),
     deque([1, (2,)], 2),
-    deque([], 0),
+    deque(maxlen=0),
     OrderedDict([(2, 1), (1, 2)]),
     Counter("abca"),
     defaultdict(None, {1: 2}),
