@@ -7,11 +7,20 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 from lithograph.eventlog import Appended, EventLog, Record, StreamName, StreamWrite
 from lithograph.eventlog.errors import ConflictError, LimitExceeded, Unavailable
-from lithograph.eventlog.events import ChannelResult, ChannelWritten, CheckpointCommitted, Recorded, ResultOp
+from lithograph.eventlog.events import (
+    ChannelResult,
+    ChannelWritten,
+    CheckpointCommitted,
+    Recorded,
+    ResultOp,
+    RunStarted,
+)
 from lithograph.graph.run_writer import MAX_QUEUED_BYTES, MAX_QUEUED_STEPS, Flusher, RunWriter
 
 from .chains import ONE, Log, chain, stamp
@@ -308,3 +317,26 @@ def test_flushing_from_two_sides_keeps_the_order(log: CountingLog) -> None:
     stop.set()
     behind.join(10)
     assert _data(log) == data
+
+
+@pytest.mark.parametrize(
+    ("around", "given", "expected"),
+    [
+        (None, ("alice", "payslip"), ("alice", "payslip")),
+        (("bob", None), ("alice", "payslip"), ("bob", None)),
+        (("bob", None), (None, "asked by phone"), ("bob", "asked by phone")),
+        (("bob", "his own"), ("bob", "of the config"), ("bob", "his own")),
+        (("bob", None), ("bob", "of the config"), ("bob", "of the config")),
+    ],
+)
+def test_nobodys_reason_is_given_to_another(
+    around: tuple[str, str | None] | None, given: tuple[str | None, str | None], expected: tuple[str, str | None]
+) -> None:
+    """Who acts in the context goes before the config's actor; a reason stays with the one who gave it."""
+    log = EventLog.in_memory()
+    graph = chain(Log, a=lambda state: {"n": 2}).compile(checkpointer=log)
+    config: Any = {**ONE, "metadata": {"actor": given[0], "reason": given[1]}}
+    with log.as_actor(around[0], reason=around[1]) if around else nullcontext():
+        graph.invoke({"n": 1}, config)
+    bodies = [record.body for record in log.read() if record.header.kind == RunStarted.kind]
+    assert [(body.actor, body.reason) for body in bodies] == [expected]

@@ -83,5 +83,5 @@ def test_a_node_acts_as_who_runs_the_graph(store: EventLogStore, inside: bool) -
             graph.invoke({"n": 1}, named)
     else:
         graph.invoke({"n": 1}, named)
-    # The reason of the config stands where the block gives none, as on the run's own events.
-    assert _deletions(store.log) == [("ada" if inside else "bob", "by config")]
+    # Bob's reason is not given to Ada, here as on the run's own events.
+    assert _deletions(store.log) == [("ada", None) if inside else ("bob", "by config")]
