@@ -15,9 +15,9 @@ from ..eventlog.errors import (
     CorruptionError,
     LogClosed,
     LogGap,
-    MalformedValue,
+    MissingExtra,
     ScopeErased,
-    UnsupportedTypeError,
+    ValueEncodingError,
     ViewDamaged,
 )
 from ..eventlog.events import CheckpointCommitted, ResultOp
@@ -48,7 +48,7 @@ RUNG_BYTES: Final = 64 * 1024
 _INLINE_BYTES: Final = 128
 _KEPT: Final = 64
 _UNFOLDABLE: Final = (
-    *(CorruptionError, ScopeErased, MalformedValue, UnsupportedTypeError),
+    *(CorruptionError, ScopeErased, ValueEncodingError, MissingExtra),
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
 )
 """What folding raises for values that this version, or this process, cannot fold."""
