@@ -71,7 +71,8 @@ class Serializer:
     def decode(self, data: bytes) -> Any:
         """Return the value that was encoded; raises MalformedValue, and nothing else, for bytes of no value.
 
-        A value of numpy's raises MissingExtra where numpy is not installed. Memory stays a small multiple of `data`. An unregistered type becomes `Opaque`.
+        A value of numpy's raises MissingExtra where numpy is not installed. Memory stays a small multiple of `data`.
+        An unregistered type becomes `Opaque`.
         """
         try:
             return self._decode(data)
