@@ -7,6 +7,7 @@ growing behind it, which makes an append cost the tail only, while older checkpo
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
@@ -190,7 +191,7 @@ class Backing:
     def __getattr__(self, name: str) -> Any:
         if name != "items":
             raise AttributeError(name)
-        with _LOADING:
+        with _loading_lock:
             # Another thread may have been first, and its list may have grown already.
             if self._load is not None:
                 self.items = self._load()
@@ -198,7 +199,17 @@ class Backing:
         return self.items
 
 
-_LOADING = threading.Lock()
+_loading_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _loading_lock
+    # A thread of the parent's may have held the lock, and is not here to give it back.
+    _loading_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class ListCell(Cell):
