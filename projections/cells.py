@@ -7,7 +7,6 @@ growing behind it, which makes an append cost the tail only, while older checkpo
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
@@ -182,7 +181,7 @@ class Backing:
 
     def __init__(self, items: list[Any] | None = None, *, load: Callable[[], list[Any]] | None = None) -> None:
         self._load = load
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.running = None
         self.shapes = Shapes()
         if items is not None:
@@ -191,25 +190,16 @@ class Backing:
     def __getattr__(self, name: str) -> Any:
         if name != "items":
             raise AttributeError(name)
-        with _loading_lock:
-            # Another thread may have been first, and its list may have grown already.
-            if self._load is not None:
-                self.items = self._load()
-                self._load = None
+        load = self._load
+        if load is not None:
+            # Not under the lock, which would stay taken in the child of a process that forks meanwhile.
+            items = load()
+            with self.lock:
+                # Another thread may have been first, and its list may have grown already.
+                if self._load is not None:
+                    self.items = items
+                    self._load = None
         return self.items
-
-
-_loading_lock = threading.Lock()
-
-
-def _after_fork() -> None:
-    global _loading_lock
-    # A thread of the parent's may have held the lock, and is not here to give it back.
-    _loading_lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class ListCell(Cell):

@@ -10,6 +10,7 @@ take the place of the second.
 from __future__ import annotations
 
 import heapq
+import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -95,6 +96,17 @@ class _View:
 
 _views: WeakKeyDictionary[EventLog, _View] = WeakKeyDictionary()
 _views_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Forget the views: a thread of the parent may have held a lock of theirs, and is not here to give it back."""
+    global _views_lock
+    _views_lock = threading.Lock()
+    _views.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager
