@@ -36,6 +36,10 @@ class UntrackedCell(Cell):
 
     __slots__ = ()
 
+    def get(self) -> Any:
+        """Return the value itself."""
+        return self.value
+
 
 def lent(cell: Cell, values: Values) -> Any:
     """Return a cell's value for somebody who may change it. Costs its containers; a list of texts is only copied."""
@@ -105,8 +109,9 @@ def _is_flat(part: Any) -> bool:
     """Tell whether a shallow copy of a part, or the part itself, shares nothing that can be changed."""
     kind = cast("type[Any]", type(part))
     if kind is dict:
-        return _SAFE.issuperset(map(type, cast("dict[Any, Any]", part).values()))
-    return _SAFE.issuperset(map(type, part)) if kind in (list, tuple) else kind is set or _is_safe(kind)
+        table = cast("dict[Any, Any]", part)
+        return _SAFE.issuperset(map(type, table)) and _SAFE.issuperset(map(type, table.values()))
+    return _SAFE.issuperset(map(type, part)) if kind in (list, tuple, set) else _is_safe(kind)
 
 
 def _is_message(kind: type) -> bool:
@@ -133,14 +138,28 @@ def _copy(value: Any, values: Values) -> Any:
 
 
 def _with_own_parts(value: Any, values: Values) -> Any:
-    """Return a container that is the receiver's already, with parts of its own. Members of sets cannot be changed."""
+    """Return a container that is the receiver's already, with parts of its own; keys can have parts, and members."""
     if type(value) is list:
         items = cast("list[Any]", value)
         if not _SAFE.issuperset(map(type, items)):
             items[:] = [_copy(part, values) for part in items]
     elif type(value) is dict:
-        table = cast("dict[Any, Any]", value)
-        if not _SAFE.issuperset(map(type, table.values())):
-            for key, part in table.items():
-                table[key] = _copy(part, values)
+        _make_own(cast("dict[Any, Any]", value), values)
+    elif type(value) is set:
+        members = cast("set[Any]", value)
+        if not _SAFE.issuperset(map(type, members)):
+            copies = [_copy(member, values) for member in members]
+            members.clear()
+            members.update(copies)
     return cast("Any", value)
+
+
+def _make_own(table: dict[Any, Any], values: Values) -> None:
+    """Give a table parts of its own."""
+    if not _SAFE.issuperset(map(type, table)):
+        entries = [(_copy(key, values), part) for key, part in table.items()]
+        table.clear()
+        table.update(entries)
+    if not _SAFE.issuperset(map(type, table.values())):
+        for key, part in table.items():
+            table[key] = _copy(part, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -87,9 +88,37 @@ def test_deep_nesting_is_no_hindrance(depth: int) -> None:
         assert got[0] is not value[0]
 
 
+@dataclass(unsafe_hash=True)
+class Point:
+    """Something that may be in a set, or be a key, and has a part that its hash does not cover."""
+
+    number: int
+    notes: list[str] = field(default_factory=list, hash=False)
+
+
+HASHED: list[Any] = [{Point(1)}, {Point(1): 2}, [{Point(1)}], {"a": {Point(1)}}, [{Point(1): 2}], ({Point(1)}, 2)]
+
+
+@pytest.mark.parametrize("value", HASHED, ids=repr)
+def test_what_is_hashed_can_be_changed_too(value: Any) -> None:
+    """Members of sets, and keys, are the receiver's own when something in them can be changed."""
+    values = LogValues(EventLog.in_memory(), None, Serializer(BASE.extended([Point])))
+    for got in (lent(cell_of(value), values), lent(Cell(value), values), copied(value, values)):
+        assert got == value
+        assert not {id(point.notes) for point in _points(got)} & {id(point.notes) for point in _points(value)}
+
+
+def _points(value: Any) -> list[Point]:
+    if isinstance(value, Point):
+        return [value]
+    parts = [*value, *value.values()] if isinstance(value, dict) else value if not isinstance(value, int | str) else ()
+    return [point for part in parts for point in _points(part)]
+
+
 def test_what_is_never_stored_is_passed_on() -> None:
     """Untracked values, runs without a log, and results that are yet to be refused keep their parts."""
     part, thing = [1], object()
+    assert lent(UntrackedCell(part), VALUES) is part
     assert lent(UntrackedCell({"a": part}), VALUES)["a"] is part
     assert lent(Cell({"a": part}), PLAIN)["a"] is part
     assert copied({"a": thing}, VALUES)["a"] is thing
