@@ -183,6 +183,12 @@ class InvalidText(ValueEncodingError, ValueError):
     code = "LG304"
 
 
+class InvalidMessage(LithographError, ValueError, NotImplementedError):
+    """What was given as a message stands for none; nothing was stored. Also what langchain-core raises for the same."""
+
+    code = "LG305"
+
+
 class ReadError(LithographError):
     """What was asked for cannot be read."""
 

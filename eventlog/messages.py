@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 from . import own_messages
+from .errors import InvalidMessage
 from .serde import format as f
 from .serde.registry import Codec
 
@@ -46,10 +47,19 @@ def coerce_message(value: Any) -> Any:
     """Return the message object that a value stands for, as LangGraph's `add_messages` takes it.
 
     A message as it is (a chunk becomes a message), a str is a human's, a (role, content) pair, a dict with
-    `role` or `type` and `content`. Raises ValueError or NotImplementedError, as langchain-core does.
+    `role` or `type` and `content`. Raises `InvalidMessage`, which is the `ValueError` and the `NotImplementedError` too
+    that langchain-core raises.
     """
     if type(value) in own_messages.CLASSES.values():
         return value
+    try:
+        return _converted(value)
+    except (ValueError, NotImplementedError, TypeError, KeyError) as error:
+        # Which of these it is depends on what is wrong with the value, and on the version of langchain-core.
+        raise InvalidMessage(str(error)) from error
+
+
+def _converted(value: Any) -> Any:
     try:
         from langchain_core.messages import convert_to_messages, message_chunk_to_message
     except ImportError:

@@ -193,7 +193,7 @@ def convert(value: Any) -> BaseMessage:
     """Return the message that a value stands for, by the rules of langchain-core.
 
     A message as it is, a str is a human's, a (role, content) pair, a dict with `role` or `type` and
-    `content`. Raises ValueError for a dict or role that is none, NotImplementedError for anything else.
+    `content`. Raises ValueError for anything else.
     """
     if isinstance(value, BaseMessage):
         return value
@@ -204,9 +204,9 @@ def convert(value: Any) -> BaseMessage:
     if isinstance(value, Sequence):
         parts = cast("Sequence[Any]", value)
         if len(parts) != 2:
-            raise NotImplementedError("Message as a sequence must be (role string, template)")
+            raise ValueError("Message as a sequence must be (role string, template)")
         return _from_role(parts[0], parts[1], {})
-    raise NotImplementedError(f"Unsupported message type: {type(value)}")
+    raise ValueError(f"Unsupported message type: {type(value)}")
 
 
 def _from_dict(fields: dict[str, Any]) -> BaseMessage:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from lithograph.eventlog import own_messages
-from lithograph.eventlog.errors import UnsupportedTypeError
+from lithograph.eventlog.errors import InvalidMessage, UnsupportedTypeError
 from lithograph.eventlog.messages import coerce_message, message_classes
 from lithograph.eventlog.own_messages import convert
 from lithograph.eventlog.serde import BASE, Serializer, TypeRegistry
@@ -91,6 +91,18 @@ def test_our_classes_refuse_what_langchain_refuses(given: Any) -> None:
     for take in (lambda: langchain.convert_to_messages([given]), lambda: convert(given)):
         with pytest.raises((ValueError, NotImplementedError, TypeError, KeyError)):
             take()
+
+
+@pytest.mark.parametrize("given", WRONG, ids=lambda given: str(given)[:50])
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_is_no_message_is_refused_by_name(given: Any, installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With langchain-core and without it is one error of ours, and still what code for langchain-core catches."""
+    if not installed:
+        monkeypatch.setitem(sys.modules, "langchain_core.messages", None)
+    with pytest.raises(InvalidMessage) as refused:
+        coerce_message(given)
+    assert isinstance(refused.value, ValueError)
+    assert isinstance(refused.value, NotImplementedError)
 
 
 def every_kind(classes: dict[str, Any]) -> list[Any]:
