@@ -194,16 +194,6 @@ class StepRefused(Event, frozen=True):
     """(type name, str, repr)."""
 
 
-class ChannelStored(Event, frozen=True):
-    """A value handed over by a foreign runtime."""
-
-    kind: ClassVar[int] = 7
-    namespace: str
-    channel: str
-    version: str
-    value: Any
-
-
 class BlobChunk(Event, frozen=True):
     """A piece of a large value, appended before the record that names it."""
 
@@ -276,7 +266,6 @@ EVENTS: dict[int, type[Event]] = {
         ChannelWritten,
         CheckpointCommitted,
         StepRefused,
-        ChannelStored,
         BlobChunk,
         ThreadForked,
         ItemPut,
