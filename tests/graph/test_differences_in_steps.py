@@ -4,6 +4,7 @@ The other half, threads and answers, is `test_differences.py`.
 """
 
 import enum
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -29,7 +30,7 @@ from lithograph.graph import (
 )
 from typing_extensions import TypedDict
 
-from .chains import ONE, Log, ask, chain, events, stamp
+from .chains import ONE, Log, ask, chain, events, parallel, stamp
 
 # No postponed annotations: nodes name local schemas.
 
@@ -109,6 +110,26 @@ def test_a_router_that_raises_is_run_again(log: EventLog) -> None:
     assert graph.get_state(ONE).next == ("a",)
     broken[0] = False
     assert graph.invoke(None, ONE)["log"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_every_task_that_fails_is_recorded_as_failed(log: EventLog, durability: Any) -> None:
+    """A sibling that fails when the run already has its error: LangGraph leaves that error out, at a whim of time."""
+
+    def first(state: Log) -> Any:
+        raise ValueError("first")
+
+    def second(state: Log) -> Any:
+        time.sleep(0.05)
+        raise ValueError("second")
+
+    graph = parallel(first=first, second=second).compile(checkpointer=log)
+
+    with pytest.raises(ValueError, match="first"):
+        graph.invoke({"log": []}, ONE, durability=durability)
+
+    errors = {task.name: task.error for task in graph.get_state(ONE).tasks}
+    assert errors == {"first": "ValueError('first')", "second": "ValueError('second')"}
 
 
 # Nodes that are not there
