@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from .errors import MalformedValue, NewerFormat
-from .events import EVENTS, SKIPPABLE, Body, Event
+from .events import EVENTS, SKIPPABLE, Body, Event, RawBody
+from .upcast import lifting_decoder
 
 _ENCODER = msgspec.msgpack.Encoder()
 _NO_NAME = _ENCODER.encode(None)
@@ -27,15 +28,9 @@ class UnknownEvent(Event, frozen=True):
     raw: bytes
 
 
-class _RawBody(msgspec.Struct, frozen=True, array_like=True):
-    event: msgspec.Raw
-    actor: str | None = None
-    reason: str | None = None
-    name: bytes | None = None
-
-
-_RAW_DECODER = msgspec.msgpack.Decoder(_RawBody)
+_RAW_DECODER = msgspec.msgpack.Decoder(RawBody)
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError)
+"""What msgspec raises for bytes that are no such body."""
 
 
 def encode_body(event: Event, actor: str | None, reason: str | None, name: bytes | None = None) -> bytes:
@@ -75,12 +70,26 @@ def decode_events(kinds: Sequence[int], schemas: Sequence[int], bodies: Sequence
     return events
 
 
+def demand_known(kind: int, schema: int) -> None:
+    """Raise `NewerFormat` for an event that this version neither knows nor may skip: for who looks at headers only."""
+    _decoder(kind, schema)
+
+
+def is_known(kind: int, schema: int) -> bool:
+    """Say whether this version knows an event, or may skip it."""
+    try:
+        demand_known(kind, schema)
+    except NewerFormat:
+        return False
+    return True
+
+
 @cache
 def _decoder(kind: int, schema: int) -> Callable[[bytes], Body[Event]]:
     """Return the function that decodes bodies of a kind and schema, made once, because making one costs 50 µs."""
     cls = EVENTS.get(kind)
     if cls is not None and schema <= cls.schema:
-        return _decoder_of(cls)
+        return lifting_decoder(cls, schema) or _decoder_of(cls)
     if kind & SKIPPABLE:
         return _decoder_of_unknown(kind, schema)
     raise NewerFormat(

@@ -1,16 +1,16 @@
 """The closed vocabulary: everything that can ever have happened, in the past tense.
 
 Events are frozen structs, stored as arrays, so a field's place is its name: new fields go at the end, with a
-default, under a new schema version (`upcast` lifts old ones). Values of users are `bytes` here: encoded by the
-serializer, opaque to the log. Ids are 16 bytes. Read `record` for the bytes around an event and `codec` for how
-they are written and read.
+default, under a new schema version; a change that is more than that gets a step in `upcast`. Values of users are
+`bytes` here: encoded by the serializer, opaque to the log. Ids are 16 bytes. Read `record` for the bytes around
+an event and `codec` for how they are written and read.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 SKIPPABLE = 0x8000
 """A kind with this bit set may be skipped by a reader that does not know it."""
@@ -255,6 +255,15 @@ class Body(Struct, Generic[E_co], frozen=True, array_like=True, gc=False):
     reason: str | None = None
     name: bytes | None = None
     """The stream's full name; on the first record of each stream."""
+
+
+class RawBody(Struct, frozen=True, array_like=True):
+    """A body whose event is left as it was encoded: of a kind that is unknown, or of an older schema."""
+
+    event: Raw
+    actor: str | None = None
+    reason: str | None = None
+    name: bytes | None = None
 
 
 EVENTS: dict[int, type[Event]] = {

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .clock import any_id
+from .codec import demand_known
 from .configs import configurable, thread_id_of, thread_text
 from .errors import CheckpointNotFound, ConflictError
 from .events import CheckpointCommitted, ThreadForked
@@ -74,6 +75,7 @@ def _of_head(log: EventLog, stream: bytes, end: int) -> ThreadForked | None:
     """Return the fork of a thread as it stood at version `end`, with what its head's tasks wrote so far."""
     for record in backwards(log, stream, end):
         version = record.header.version
+        demand_known(record.header.kind, record.header.schema)
         if record.header.kind == CheckpointCommitted.kind:
             event = record.event
             if isinstance(event, CheckpointCommitted) and event.namespace == "":
@@ -109,5 +111,6 @@ def _forwards(log: EventLog, stream: bytes, until: int) -> Iterator[Record]:
     """Yield a stream's commits, and the fork it may begin with, up to a version."""
     for page in log.scan_stream(stream, until=until):
         for record in page:
+            demand_known(record.header.kind, record.header.schema)
             if record.header.kind in (CheckpointCommitted.kind, ThreadForked.kind):
                 yield record

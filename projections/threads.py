@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..eventlog.clock import id_text
+from ..eventlog.codec import is_known
 from ..eventlog.events import CheckpointCommitted, RunEnded, RunStarted, ThreadForked
 from ..eventlog.log import EventLog, Record
 from ..eventlog.streams import decode_name
 from .reader import threads_of
 from .snapshot import created_at
-from .views import ThreadRow
+from .views import NEWER, ThreadRow
 
 _STREAMS = 1000
 
@@ -25,7 +26,7 @@ class ThreadInfo(NamedTuple):
     status: str
     """`finished`, `interrupted`, `failed` or `stopped`, as its last run ended; `edited`: by hand, and no run went on
     from there; `open`: a run is on it, or was killed; `forked`, `stored`: it has had no run, but began as a fork or is
-    written by a foreign runtime."""
+    written by a foreign runtime; `newer`: a later version went on with it in a way that this one does not know."""
     checkpoint_id: str | None
     """The root namespace's last checkpoint; `None` when it has none of its own."""
     step: int | None
@@ -84,8 +85,12 @@ def _info(log: EventLog, stream: bytes, first: Record) -> ThreadInfo:
     head: CheckpointCommitted | None = None
     fork: ThreadForked | None = None
     updated_us: int | None = None
+    newer = False
     for record in log.backwards(stream, version):
         updated_us = record.header.time_us if updated_us is None else updated_us
+        if not is_known(record.header.kind, record.header.schema):
+            newer = newer or ended is None
+            continue
         kind = record.header.kind
         if ended is None and kind in (RunEnded.kind, RunStarted.kind):
             event = record.event
@@ -107,7 +112,7 @@ def _info(log: EventLog, stream: bytes, first: Record) -> ThreadInfo:
     return ThreadInfo(
         name,
         version,
-        _status(ended, fork),
+        NEWER if newer else _status(ended, fork),
         None if checkpoint is None else id_text(checkpoint),
         None if head is None else head.step,
         None if head is None else head.source,

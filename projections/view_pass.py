@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from ..eventlog.codec import is_known
 from ..eventlog.derived import LAYOUT, DerivedRows, Stamp
 from ..eventlog.errors import ViewDamaged
 from ..eventlog.events import CheckpointCommitted, RunEnded, RunStarted, ThreadForked
@@ -21,7 +22,7 @@ from ..eventlog.streams import encode_name
 from .rung_builder import RUNG_BYTES, RungBuilder
 from .thread import RUNG_COMMITS
 from .values import LogValues
-from .views import NEVER, ThreadRow, decode_thread
+from .views import NEVER, NEWER, ThreadRow, decode_thread
 
 _YIELD_RECORDS: Final = 64
 _ENCODER = msgspec.msgpack.Encoder()
@@ -86,7 +87,9 @@ class ViewPass:
         row.updated_us = header.time_us
         row.weight += len(record.data)
         kind = header.kind
-        if kind == CheckpointCommitted.kind:
+        if not is_known(kind, header.schema):
+            row.status, row.rung = NEWER, NEVER
+        elif kind == CheckpointCommitted.kind:
             event = record.event
             assert isinstance(event, CheckpointCommitted)
             self._new["ids"][header.stream + event.id] = header.version.to_bytes(8, "big")

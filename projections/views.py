@@ -26,6 +26,8 @@ from .rungs import Rung, StreamRungs
 T = TypeVar("T")
 NEVER: Final = -1
 """Instead of a rung's version: the thread has none any more. What cannot be folded once is not tried again."""
+NEWER: Final = "newer"
+"""The status of a thread that a later version went on with in a way that this one does not know."""
 
 
 class ThreadRow(msgspec.Struct, array_like=True):

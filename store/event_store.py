@@ -26,7 +26,7 @@ from ..projections.errors import NotSupportedYet
 from ..projections.filters import compile_filter
 from .base import BaseStore, no_ttl
 from .errors import InvalidItemError, InvalidSearchError
-from .item_view import ItemRows, Namespace, Row, current_items
+from .item_view import STREAMS, ItemRows, Namespace, Row, current_items
 from .items import GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
 from .namespaces import check_condition, checked_for_put, checked_labels, matches
 
@@ -217,7 +217,7 @@ class InMemoryStore(EventLogStore):
 
 def _stream(namespace: Namespace) -> StreamName:
     # Labels hold no full stop, so no two namespaces share a name.
-    return StreamName("items", ".".join(namespace))
+    return StreamName(STREAMS, ".".join(namespace))
 
 
 def _list_namespaces(op: ListNamespacesOp) -> _Read:

@@ -18,12 +18,16 @@ from itertools import islice
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..eventlog.events import Event, ItemDeleted, ItemPut
+from ..eventlog.codec import demand_known
+from ..eventlog.events import EVENTS, Event, ItemDeleted, ItemPut
 from ..eventlog.log import EventLog
+from ..eventlog.reading import Record
 
 Namespace = tuple[str, ...]
 
 _KINDS = frozenset((ItemPut.kind, ItemDeleted.kind))
+STREAMS = "items"
+"""The kind of the streams that hold them, one a namespace."""
 
 
 class Row(NamedTuple):
@@ -74,6 +78,14 @@ class ItemRows:
         return list(self._spaces)
 
 
+def _concerns_items(log: EventLog, record: Record) -> bool:
+    """Say whether a record changes what is remembered; raises `NewerFormat` when only a later version knows."""
+    kind, schema = record.header.kind, record.header.schema
+    if kind not in EVENTS and log.stream_name(record.header.stream).kind == STREAMS:
+        demand_known(kind, schema)
+    return kind in _KINDS
+
+
 class _View:
     """The rows of one log, the position they stand at, and the lock that guards both."""
 
@@ -88,7 +100,7 @@ class _View:
             return
         for page in log.scan(after=self.position):
             for record in page:
-                if record.header.kind in _KINDS:
+                if _concerns_items(log, record):
                     self.rows.apply(record.event, record.position, record.header.time_us)
             if page:
                 self.position = page[-1].position
