@@ -30,9 +30,11 @@ class _Block(Thread):
 
     def _close(self, state: CheckpointState) -> None:
         head = self.heads.get(state.namespace)
-        if head is not None:
-            self.entries.append((head, self.open.get(head.id, {})))
+        writes = {} if head is None else self.open.get(head.id, {})
         super()._close(state)
+        if head is not None:
+            # A copy: who edits the checkpoint after the thread has left it writes there too, and is not of its step.
+            self.entries.append((head, writes.copy()))
 
 
 def history(log: EventLog, thread: Thread, values: Values, *, before: int | None = None) -> Iterator[Entry]:

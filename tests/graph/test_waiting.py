@@ -183,3 +183,18 @@ def test_a_stream_that_is_left_keeps_what_runs_beside() -> None:
     stream.close()
     assert graph.invoke(None, ONE) == {"log": ["in", "fast", "slow"]}
     assert ran == ["slow"]
+
+
+def test_an_edit_of_a_checkpoint_that_the_thread_left_is_no_task_of_its_step() -> None:
+    """A step still waits when the thread goes on from before it: edits from it are shown beside it, not in it."""
+    graph = asking(EventLog.in_memory(), asked)
+    graph.invoke({"log": ["in"]}, ONE)
+    waiting, before = (snapshot.config for snapshot in graph.get_state_history(ONE))
+    graph.update_state(before, {"log": ["elsewhere"]}, as_node=START)
+    tasks = graph.get_state(waiting).tasks
+    assert [(task.name, task.result) for task in tasks] == [("ask", None), ("beside", {"log": ["beside"]})]
+
+    graph.update_state(waiting, {"log": ["edit"]}, as_node="ask")
+
+    (past,) = (snapshot for snapshot in graph.get_state_history(ONE) if snapshot.config == waiting)
+    assert past.tasks == graph.get_state(waiting).tasks == tasks
