@@ -12,7 +12,7 @@ from typing import Any
 
 from ..eventlog.clock import id_text
 from ..eventlog.configs import configurable
-from ..eventlog.events import ChannelWritten, CheckpointCommitted, PlannedTask, ResultOp
+from ..eventlog.events import ChannelWritten, CheckpointCommitted, PlannedTask, ResultOp, RunStarted
 from ..eventlog.record import NO_ID
 from ..projections.cells import Cell, Written
 from ..projections.digests import channel_key, digest_of
@@ -114,16 +114,18 @@ class Refold:
         """Refold all supersteps of a run that recorded its last checkpoint only."""
         initial = self._rules.initial_results(cells, self._values)
         cells = fold_step(cells, initial, {}, self._values)
-        steps: dict[bytes, OpenWrites] = {}
-        for version, event in _written_by_run(self._thread, self._past, commit):
-            if event.checkpoint != commit.id:
-                steps.setdefault(event.checkpoint, {})[version] = event
-        if base is not None and base.id in steps:
-            # The run went on with the base's own step, not on a fork of it: what had finished there counts.
-            steps[base.id] = {**self._past.writes_at(base), **steps[base.id]}
-        elif base is not None:
-            cells = self._commands(self._past.writes_at(base), base, cells)
+        trigger, steps = _recorded_by_run(self._thread, self._past, commit)
         inputs: Inputs = {}
+        if base is not None:
+            earlier = self._past.writes_at(base)
+            own = steps.pop(base.id, {})
+            if NO_ID not in steps and self._closed_by(commit, trigger, base, earlier, own):
+                if trigger == "replay":
+                    # What had finished ran again.
+                    earlier = {version: event for version, event in earlier.items() if event.task == NO_ID}
+                steps = {base.id: {**earlier, **own}, **steps}
+            else:
+                cells = self._commands({**earlier, **own}, base, cells)
         if NO_ID in steps:
             # A new input gives up what was pending, whatever of it had finished.
             pending = () if base is None else base.tasks
@@ -137,6 +139,21 @@ class Refold:
             finished = self._finished_of(writes, base, inputs or None)
             cells = self._closed(base, finished, cells, commit.id) if finished else cells
         return cells
+
+    def _closed_by(
+        self, commit: CheckpointState, trigger: str, base: CheckpointState, earlier: OpenWrites, own: OpenWrites
+    ) -> bool:
+        """Tell whether the run that made a commit closed its base's own step, rather than a fork's or none at all.
+
+        `earlier`: what the step's tasks wrote before the run, `own`: in it.
+        """
+        if any(event.task != NO_ID for event in own.values()):
+            return True
+        done = {task for task, status in statuses(earlier, self._values).items() if status.finished}
+        if not base.tasks or any(task.id not in done for task in base.tasks):
+            return False
+        # Every task had finished, so none ran: then only the thread's head was gone on with, and not to run it again.
+        return trigger != "replay" and _next_commit(self._past, base) == commit.version
 
     def _closed(self, base: CheckpointState | None, finished: list[Finished], cells: Cells, checkpoint: bytes) -> Cells:
         versions = {} if base is None else base.versions
@@ -307,17 +324,38 @@ def _base_of(past: StreamPast, version: int) -> int:
     return 0 if base == 0 else inherited(base)
 
 
-def _written_by_run(thread: OpenThread, past: StreamPast, commit: CheckpointState) -> list[tuple[int, ChannelWritten]]:
-    """Return what the run that made a commit had written before it, in order."""
+def _recorded_by_run(
+    thread: OpenThread, past: StreamPast, commit: CheckpointState
+) -> tuple[str, dict[bytes, OpenWrites]]:
+    """Return what started the run that made a commit, and what it had written before, in order, by checkpoint."""
     header = past.record_at(commit.version).header
-    written: list[tuple[int, ChannelWritten]] = []
+    trigger, written = "", list[tuple[int, ChannelWritten]]()
     for record in thread.log.backwards(header.stream, header.version - 1):
         if record.header.run != header.run:
             break
         event = record.event
         if isinstance(event, ChannelWritten):
             written.append((record.header.version, event))
-    return written[::-1]
+        elif isinstance(event, RunStarted):
+            # A run id may be given to several runs.
+            trigger = event.trigger
+            break
+    steps: dict[bytes, OpenWrites] = {}
+    for version, event in reversed(written):
+        if event.checkpoint != commit.id:
+            steps.setdefault(event.checkpoint, {})[version] = event
+    return trigger, steps
+
+
+def _next_commit(past: StreamPast, base: CheckpointState) -> int:
+    """Return the version of the checkpoint that followed one on its thread; 0 for one that a fork left behind."""
+    if base.version < 0 and ((fork := past.fork()) is None or not past.is_base(fork, base)):
+        return 0
+    for record in past.records(after=max(base.version, 0)):
+        event = record.event if record.header.kind == CheckpointCommitted.kind else None
+        if isinstance(event, CheckpointCommitted) and event.namespace == base.namespace:
+            return record.header.version
+    return 0
 
 
 def _with_cells(state: CheckpointState, cells: Cells) -> CheckpointState:

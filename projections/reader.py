@@ -23,6 +23,7 @@ from ..eventlog.events import (
     Event,
     OpenStep,
     RunStarted,
+    StepRefused,
     ThreadForked,
 )
 from ..eventlog.log import EventLog, Record
@@ -32,7 +33,7 @@ from .cells import Values
 from .inherited import in_source, inherited
 from .rungs import Rung
 from .state import CheckpointState, apply_commit
-from .thread import OpenWrites, Thread, forget_run
+from .thread import OpenWrites, Thread, forget_run, without_voided
 from .views import Views
 
 FOLD_PAGE = 128
@@ -41,6 +42,7 @@ _PAGE = 128
 _CACHED_PAGES = 16
 _CACHED_THREADS = 256
 _CACHED_STATES = 64
+_OF_A_STEP = frozenset({ChannelWritten.kind, CheckpointCommitted.kind, StepRefused.kind})
 
 
 class AnyRungs(Protocol):
@@ -316,11 +318,13 @@ class StreamPast:
             kind = record.header.kind
             if kind == RunStarted.kind:
                 claimed = record.header.version
-            if kind != ChannelWritten.kind and kind != CheckpointCommitted.kind:
+            if kind not in _OF_A_STEP:
                 continue
             event = record.event
             if isinstance(event, ChannelWritten) and event.checkpoint == checkpoint:
                 writes[record.header.version] = event
+            elif isinstance(event, StepRefused) and event.checkpoint == checkpoint:
+                writes = without_voided(writes, event)
             elif isinstance(event, CheckpointCommitted) and event.namespace == namespace:
                 if event.skips:
                     forget_run(writes, claimed)

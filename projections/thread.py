@@ -199,9 +199,7 @@ class Thread:
                     self.ladder = dict(list(self.ladder.items())[1::2])
 
     def _void(self, event: StepRefused) -> None:
-        voided = frozenset(event.tasks)
-        writes = self.open.get(event.checkpoint, {})
-        self.open[event.checkpoint] = {v: w for v, w in writes.items() if w.task not in voided}
+        self.open[event.checkpoint] = without_voided(self.open.get(event.checkpoint, {}), event)
         self.refused[event.checkpoint] = event
 
     def _inherit(self, source: Thread, event: ThreadForked) -> None:
@@ -216,3 +214,9 @@ def forget_run(writes: OpenWrites, since: int) -> None:
     """Take out what a run wrote whose only checkpoint skips the steps it made: they have none to be shown at."""
     for version in [version for version in writes if version > since]:
         del writes[version]
+
+
+def without_voided(writes: OpenWrites, refusal: StepRefused) -> OpenWrites:
+    """Return what is left of a step's writes when it was refused: the tasks at fault run again."""
+    voided = frozenset(refusal.tasks)
+    return {version: write for version, write in writes.items() if write.task not in voided}

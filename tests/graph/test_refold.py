@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from lithograph.eventlog import EventLog
-from lithograph.graph import END, START, Command, StateGraph, interrupt
+from lithograph.graph import END, START, Command, InvalidUpdateError, StateGraph, interrupt
 from lithograph.graph.compiled import CompiledStateGraph
 from lithograph.graph.errors import ReducerDrift
 from lithograph.graph.persistence import Persistence
@@ -152,6 +152,76 @@ def test_a_fork_is_refolded_from_its_sources_root() -> None:
     assert refolded.values["done"] == ["first", "that", "second"]
     with pytest.raises(ReducerDrift):
         _graph(log, _latest).get_state(fork, fold="reducers")
+
+
+def _agree(graph: CompiledStateGraph) -> None:
+    """Every checkpoint, and the live state, refold to what is recorded."""
+    assert graph.get_state(CONFIG, fold="reducers") == graph.get_state(CONFIG)
+    for snapshot in graph.get_state_history(CONFIG):
+        assert graph.get_state(snapshot.config, fold="reducers") == graph.get_state(snapshot.config)
+
+
+def _side_by_side(log: EventLog, faults: set[str]) -> CompiledStateGraph:
+    """Return a graph of two nodes side by side and one behind them; `faults` are nodes that write `one` only."""
+    state = TypedDict("state", {"done": Annotated[list[str], operator.add], "one": str})  # noqa: UP013
+
+    def node(name: str) -> Callable[[Any], dict[str, Any]]:
+        return lambda _state: {"one": name} if name in faults else {"done": [name]}
+
+    builder = StateGraph(state)
+    for name in ("left", "right", "last"):
+        builder.add_node(name, node(name))
+    builder.add_edge(START, "left")
+    builder.add_edge(START, "right")
+    builder.add_edge(["left", "right"], "last")
+    return builder.compile(checkpointer=log)
+
+
+@pytest.mark.parametrize("first", ["sync", "async", "exit"])
+@pytest.mark.parametrize("given", [None, {"done": ["anew"]}, Command(update={"done": ["told"]})])
+@pytest.mark.parametrize("chunks", [1, 2, 3])
+def test_a_finished_step_that_a_run_at_exit_closes_is_refolded(first: Any, given: Any, chunks: int) -> None:
+    """A stream was left behind a step's last task: the next run, at exit, begins with that step's close."""
+    graph = _side_by_side(EventLog.in_memory(), set())
+    stream = graph.stream({"done": ["in"]}, CONFIG, durability=first)
+    for _chunk, _number in zip(stream, range(chunks), strict=False):
+        pass
+    stream.close()
+
+    graph.invoke(given, CONFIG, durability="exit")
+
+    _agree(graph)
+
+
+@pytest.mark.parametrize("first", ["sync", "async", "exit"])
+@pytest.mark.parametrize("given", [None, Command(update={"done": ["told"]})])
+def test_a_refused_step_that_a_run_at_exit_repairs_is_refolded(first: Any, given: Any) -> None:
+    """What the refusal voided counts nowhere: not for the reducers, not in the step's tasks, live or by id."""
+    faults = {"left", "right"}
+    graph = _side_by_side(EventLog.in_memory(), faults)
+    with pytest.raises(InvalidUpdateError):
+        graph.invoke({"done": ["in"]}, CONFIG, durability=first)
+    head = next(graph.get_state_history(CONFIG))
+    assert [task.result for task in graph.get_state(head.config).tasks] == [None, None]
+    faults.clear()
+
+    graph.invoke(given, CONFIG, durability="exit")
+
+    _agree(graph)
+
+
+def test_a_step_that_a_replay_at_exit_runs_again_is_refolded() -> None:
+    """Asked for by its id, an edit's step runs anew on the spot: what had finished of it counts once."""
+    graph = _side_by_side(EventLog.in_memory(), set())
+    graph.invoke({"done": ["in"]}, CONFIG)
+    edit = graph.update_state(CONFIG, {"done": ["edit"]}, as_node=START)
+    stream = graph.stream(None, CONFIG, durability="sync")
+    next(stream)
+    stream.close()
+
+    graph.invoke(None, edit, durability="exit")
+
+    _agree(graph)
 
 
 def test_refolding_an_empty_thread_gives_an_empty_snapshot() -> None:
