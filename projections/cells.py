@@ -170,6 +170,13 @@ class Shapes:
         self.lent: list[Any] | None = None
         """The elements with messages copied, once for all receivers; `None` while there are no messages."""
 
+    def of_first(self, length: int) -> Shapes:
+        """Return what is known of the list that the first elements are; what was true of the rest may be in it."""
+        shapes = Shapes()
+        shapes.known, shapes.flat, shapes.deep = min(self.known, length), self.flat, self.deep
+        shapes.lent = None if self.lent is None else self.lent[:length]
+        return shapes
+
 
 class Backing:
     """A list that only its end may grow, and the lock under which it does. `load` makes it when first looked at."""
@@ -201,6 +208,14 @@ class Backing:
                     self._load = None
         return self.items
 
+    def branch(self, length: int) -> Backing:
+        """Return a list of its own that begins with the first elements, and what is known and hashed of those."""
+        branch = Backing(self.items[:length])
+        branch.shapes = self.shapes.of_first(length)
+        if self.running is not None and self.running.length <= length:
+            branch.running = self.running.copy()
+        return branch
+
 
 class ListCell(Cell):
     """The first `length` elements of a shared, growing list. Appending costs the tail."""
@@ -229,10 +244,11 @@ class ListCell(Cell):
         """Return a cell with `tail` appended; this one is unchanged."""
         backing = self.backing
         with backing.lock:
-            if len(backing.items) == self.length:
-                backing.items.extend(tail)
-                return ListCell(backing.items, self.length + len(tail), backing)
-        return ListCell([*backing.items[: self.length], *tail])
+            if len(backing.items) != self.length:
+                # Somebody went on from here before: a step that paused, a fork.
+                backing = backing.branch(self.length)
+            backing.items.extend(tail)
+            return ListCell(backing.items, self.length + len(tail), backing)
 
     def extends(self, older: Cell | None) -> bool:
         """Tell whether this cell is `older` with elements appended, by construction and not by comparison."""

@@ -44,6 +44,12 @@ class ListDigest:
         self._hasher.update(array_body(data))
         self.length += array_length(data)
 
+    def copy(self) -> ListDigest:
+        """Return a digest of the same elements that goes on by itself."""
+        copy = ListDigest(self.key)
+        copy.length, copy._hasher = self.length, self._hasher.copy()
+        return copy
+
     def digest(self) -> bytes:
         """Return the digest of the list so far."""
         return self._hasher.digest()
