@@ -16,7 +16,7 @@ from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
 from ..projections.values import encoded_for
 from .message_ids import with_message_ids
 from .rules import Rules
-from .tasks import Task, note
+from .tasks import Task, note, unchanged
 
 _NONE_STORED = b"\xc0"
 _NOTHING_WRITTEN = [(NO_WRITES, _NONE_STORED)]
@@ -63,7 +63,7 @@ def _encoded(task: Task, state: CheckpointState, rules: Rules, values: Values) -
     for place, (channel, value) in enumerate(task.writes):
         if values.plain or channel in rules.untracked:
             origin = (state.id, planned.path, channel, place)
-            task.written.append((channel, Written(value, origin, _same, value)))
+            task.written.append((channel, Written(value, origin, unchanged, value)))
             continue
         # The place among the recorded writes: a reader finds the same one.
         origin = (state.id, planned.path, channel, len(stored))
@@ -90,7 +90,3 @@ def _questions(task: Task, values: Values) -> Any:
         note(error, task)
         task.interrupts, task.error = (), error
         return None
-
-
-def _same(data: Any) -> Any:
-    return data

@@ -9,13 +9,12 @@ from ..eventlog.errors import ValueEncodingError
 from ..projections.cells import Values
 from ..projections.fold import Cells
 from ..projections.lending import UntrackedCell
-from ..projections.types import ROOT
+from ..projections.types import ROOT, TASKS
 from .errors import InvalidUpdateError, MutatedInputError
+from .rules import PUSH
 
 if TYPE_CHECKING:
     from .tasks import Task
-
-_PACKET = "__pregel_tasks"
 
 
 class StrictChecks:
@@ -63,8 +62,8 @@ def _parts(task: Task) -> Mapping[str, Any]:
     if type(given) is dict and all(type(key) is str for key in cast("dict[Any, Any]", given)):
         return cast("dict[str, Any]", given).copy()
     given = cast("Any", given)
-    if task.planned.path[0] == "__pregel_push":
-        return {_PACKET: given}
+    if task.planned.path[0] == PUSH:
+        return {TASKS: given}
     if task.node.reads == (ROOT,):
         return {ROOT: given}
     return {key: getattr(given, key) for key in task.node.reads if hasattr(given, key)}

@@ -21,9 +21,10 @@ from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written,
 from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
 from ..projections.lending import copied, lent, lent_input
-from ..projections.types import START, Interrupt, RunnableConfig, Send
+from ..projections.types import START, TASKS, Interrupt, RunnableConfig, Send
 from .config import current_scope
 from .errors import GraphInterrupt, UnknownKeyWarning
+from .rules import PUSH
 from .spec import NodeSpec, Write
 from .strict import StrictChecks
 from .types import ExecutionInfo, Runtime, StreamWriter
@@ -242,8 +243,8 @@ def task_input(task: Task, cells: Cells, values: Values) -> Any:
     if planned.name == START:
         # It passes the input on, whose values are taken from the log again.
         values = PLAIN
-    if planned.path[0] == "__pregel_push":
-        packet = cast("Send", cells["__pregel_tasks"].value[planned.path[1]])
+    if planned.path[0] == PUSH:
+        packet = cast("Send", cells[TASKS].value[planned.path[1]])
         return lent_input(packet.arg, values)
     return node.read(
         {key: lent(cell, values) for key in node.reads if (cell := cells.get(key)) is not None and cell.readable}
@@ -308,6 +309,11 @@ def note(error: BaseException, task: Task) -> None:
     error.add_note(f"During task with name '{task.planned.name}' and id '{id_text(task.planned.id)}'")
 
 
+def unchanged(data: Any) -> Any:
+    """Decode what was never encoded: it is the value."""
+    return data
+
+
 def fresh_values(
     keys: tuple[str, ...],
     writes: list[Write],
@@ -323,7 +329,7 @@ def fresh_values(
     for channel, value in writes:
         if channel in keys:
             value = copied(value, values) if channels[channel].tracked else value
-            written.setdefault(channel, []).append(Written(value, ((channel, len(written)),), _same, value))
+            written.setdefault(channel, []).append(Written(value, ((channel, len(written)),), unchanged, value))
     fresh: dict[str, Any] = {}
     for key in keys:
         cell = cells.get(key)
@@ -346,7 +352,3 @@ def _fresh_cell(channel: Channel, cell: Cell | None, written: list[Written], val
         return cell
     table: Cells = {} if cell is None else {channel.key: cell}
     return fold_step(table, [ChannelResult(channel.key, *change, b"")], {channel.key: written}, PLAIN).get(channel.key)
-
-
-def _same(data: Any) -> Any:
-    return data

@@ -76,7 +76,7 @@ def _as_input(loop: Loop, given: Any) -> None:
         raise InvalidUpdateError(f"Received no input writes for {START}")
     entries = input_entries(given, loop.values)
     stored = {key: written.data for key, written in entries}
-    base, loop.state = loop.state, loop.state
+    base = loop.state
     assert loop.journal is not None
     event = ChannelWritten(NO_ID, loop.run.namespace, NO_ID, INPUT, (), tuple(stored.items()))
     closed = close_input(loop, given, entries, abandon=False)
@@ -167,8 +167,7 @@ def _as_nodes(loop: Loop, updates: list[tuple[str, Any, str | None]]) -> None:
     versions: Mapping[str, int] = base.versions if base is not None else {}
     closed = loop.rules.close(loop.cells, {}, versions, finished, loop.values)
     first = journal.append(events, loop.now_us())
-    order = sorted(range(len(events)), key=lambda place: place)
-    loop.commit("update", closed, tuple(first + place for place in order), {}, step=loop.step)
+    loop.commit("update", closed, tuple(range(first, first + len(events))), {}, step=loop.step)
 
 
 def _writes_as(loop: Loop, node: NodeSpec, values: Any, planned: PlannedTask) -> list[Write]:
