@@ -2,15 +2,15 @@
 
 For our own runtime it is little more than a name for the log. A foreign runtime may put checkpoints through it
 (`foreign`); either kind of thread reads back in LangGraph's shape (`checkpoints`). Every method has an async twin that
-runs the same code.
+runs the same code on a worker thread.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from ..eventlog.clock import any_id
 from ..eventlog.configs import configurable, thread_id_of, thread_text
@@ -41,6 +41,8 @@ from .threads import threads
 from .view_writer import poke_views
 
 Self_ = TypeVar("Self_", bound="EventLogSaver")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class EventLogSaver:
@@ -90,7 +92,7 @@ class EventLogSaver:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        await _beside(self.close)
 
     # Reading
 
@@ -223,15 +225,15 @@ class EventLogSaver:
         """Refuse: this release deletes nothing."""
         raise NotSupportedYet("prune comes with the life of threads; nothing was deleted")
 
-    # Async twins
+    # Async twins: beside the event loop, with the caller's actor
 
     async def aget(self, config: Mapping[str, Any]) -> Checkpoint | None:
         """Do what `get` does."""
-        return self.get(config)
+        return await _beside(self.get, config)
 
     async def aget_tuple(self, config: Mapping[str, Any]) -> CheckpointTuple | None:
         """Do what `get_tuple` does."""
-        return self.get_tuple(config)
+        return await _beside(self.get_tuple, config)
 
     async def alist(
         self,
@@ -241,8 +243,9 @@ class EventLogSaver:
         before: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Do what `list` does."""
-        for found in self.list(config, filter=filter, before=before, limit=limit):
+        """Do what `list` does: each checkpoint is read when it is asked for."""
+        listed = self.list(config, filter=filter, before=before, limit=limit)
+        while (found := await _beside(next, listed, None)) is not None:
             yield found
 
     async def aput(
@@ -252,10 +255,8 @@ class EventLogSaver:
         metadata: Mapping[str, Any],
         new_versions: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Do what `put` does, beside the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+        """Do what `put` does."""
+        return await _beside(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self,
@@ -264,26 +265,24 @@ class EventLogSaver:
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Do what `put_writes` does, beside the event loop."""
-        import asyncio
-
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+        """Do what `put_writes` does."""
+        await _beside(self.put_writes, config, writes, task_id, task_path)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Do what `copy_thread` does."""
-        self.copy_thread(source_thread_id, target_thread_id)
+        await _beside(self.copy_thread, source_thread_id, target_thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Do what `delete_thread` does."""
-        self.delete_thread(thread_id)
+        await _beside(self.delete_thread, thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Do what `delete_for_runs` does."""
-        self.delete_for_runs(run_ids)
+        await _beside(self.delete_for_runs, run_ids)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Do what `prune` does."""
-        self.prune(thread_ids, strategy=strategy)
+        await _beside(self.prune, thread_ids, strategy=strategy)
 
     # Parts
 
@@ -352,6 +351,13 @@ class _Ready:
     def __await__(self) -> Generator[None, None, None]:
         return
         yield
+
+
+async def _beside(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """Return `work(…)` as done on a worker thread, so that the event loop goes on."""
+    import asyncio  # only who awaits pays for it
+
+    return await asyncio.to_thread(work, *args, **kwargs)
 
 
 def _found(thread: OpenThread, checkpoint_id: str) -> Place | None:
