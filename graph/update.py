@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ..eventlog.clock import id_bytes
 from ..eventlog.events import ChannelWritten, PlannedTask
 from ..eventlog.record import NO_ID
 from ..projections.cells import Written
@@ -204,8 +205,6 @@ def _stored(
 
 
 def _id_for(text: str | None) -> bytes | None:
-    from ..eventlog.clock import id_bytes
-
     if text is None:
         return None
     number = id_bytes(text)
