@@ -12,12 +12,12 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from . import context
 from .blobs import BlobRef, blob_digest, blob_stream, chunk_count, join_blob, store_blob
 from .clock import CheckpointIds, Clock, SystemClock
-from .engine import ANY, Appended, Conflict, Draft, Engine, Head, LogHead
+from .engine import ANY, Appended, Conflict, Draft, Engine, Head, LogHead, Page
 from .engines.memory import MemoryEngine
 from .errors import ActorRequired, ConflictError, CorruptionError, IntegrityError, LogClosed, LogError, ReadOnlyLog
 from .events import Event, Recorded
@@ -32,6 +32,7 @@ from .writing import StreamWrite, Writer, draft
 
 _CACHED_NAMES = 16_384
 _FOLLOW_PAGE = 1000
+T = TypeVar("T")
 
 
 class EventLog:
@@ -241,13 +242,7 @@ class EventLog:
         self, stream_id: bytes, after: int = 0, until: int | None = None, *, page: int = 1024
     ) -> Iterator[list[Record]]:
         """Yield checked pages of a stream, from version `after + 1` up to and including version `until`."""
-        while until is None or after < until:
-            limit = page if until is None else min(page, until - after)
-            records = checked_stream(self.engine.read_stream(stream_id, after, limit), stream_id, after)
-            if not records:
-                return
-            yield records
-            after += len(records)
+        return self._pages(checked_stream, stream_id, after, until, page)
 
     def backwards(self, stream_id: bytes, version: int | None = None) -> Iterator[Record]:
         """Yield a stream's records from its end, or from `version`, down to the first."""
@@ -260,13 +255,7 @@ class EventLog:
 
         All that `scan_stream` checks is checked, and the digest of every record's content.
         """
-        while until is None or after < until:
-            limit = page if until is None else min(page, until - after)
-            told = told_stream(self.engine.read_stream(stream_id, after, limit), stream_id, after)
-            if not told:
-                return
-            yield told
-            after += len(told)
+        return self._pages(told_stream, stream_id, after, until, page)
 
     def follow(self, after: int = 0, *, timeout: float | None = None, poll: float = 0.5) -> Iterator[Record]:
         """Yield the records after position `after`, then those that come, from any process; each once, in
@@ -326,6 +315,18 @@ class EventLog:
     def _demand_writable(self) -> None:
         if self.read_only:
             raise ReadOnlyLog(f"{self!r} was opened read-only; open it without read_only to write")
+
+    def _pages(
+        self, look: Callable[[Page, bytes, int], list[T]], stream_id: bytes, after: int, until: int | None, page: int
+    ) -> Iterator[list[T]]:
+        """Yield what `look` makes of the pages of a stream, up to its end or to version `until`."""
+        while until is None or after < until:
+            limit = page if until is None else min(page, until - after)
+            found = look(self.engine.read_stream(stream_id, after, limit), stream_id, after)
+            if not found:
+                return
+            yield found
+            after += len(found)
 
     def _read_name(self, stream_id: bytes) -> StreamName:
         records = self.read_stream(stream_id, 0, 1)
