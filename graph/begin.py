@@ -1,7 +1,8 @@
 """How a run begins: on an input, an answer, a command, a replay, or with nothing but what is pending.
 
 Each way ends with the loop at a checkpoint whose tasks can be planned, and with the run's claim on the thread durable.
-Everything that can be refused is refused before the claim, so a refused call leaves no event.
+Everything that can be refused is refused before the claim, so a refused call leaves no event. What a caller gives is in
+`run_input` and, for commands, `ahead`; which answer goes where in `answering`.
 """
 
 from __future__ import annotations
@@ -9,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from ..eventlog.events import ChannelResult, ChannelWritten, Event, PlannedTask, ResultOp, RunStarted
+from ..eventlog.events import ChannelWritten, Event, RunStarted
 from ..eventlog.record import NO_ID
-from ..eventlog.texts import checked_text
-from ..projections.cells import Values, Written
 from ..projections.fold import fold_step
-from ..projections.ids import interrupt_id
-from ..projections.snapshot import TaskStatus, statuses
+from ..projections.snapshot import statuses
 from ..projections.state import CheckpointState, Inputs
 from ..projections.thread import OpenWrites
 from ..projections.types import INPUT, RESUME, START, Command
-from ..projections.values import encoded_for
-from .at_exit import describe_cell
+from .ahead import close_command, command_event, reapply_commands, write_ahead
+from .answering import answer_events, nothing_waits, raised_here
 from .errors import EmptyInputError, InvalidUpdateError, NothingToResume
-from .interrupts import all_pending, is_answer_map, only_one, place_of, waiting
+from .interrupts import all_pending, is_answer_map, place_of
 from .loop import Loop
-from .rules import Closed, Finished, StepRefusal
+from .rules import Closed, StepRefusal
+from .run_input import close_input, input_entries
 from .spec import Write
 from .writes import Targets, command_pairs
 
@@ -89,7 +88,7 @@ def _begin(loop: Loop, start: Start, given: Any) -> None:
 
 def _refuse_without_base(loop: Loop, command: Command[Any]) -> None:
     if command.resumes:
-        raise NothingToResume(_nothing(loop))
+        raise NothingToResume(nothing_waits(loop))
     if not _command_writes(loop, command):
         raise EmptyInputError(_EMPTY_COMMAND)
 
@@ -132,46 +131,6 @@ def _on_input(loop: Loop, start: Start, given: Any) -> None:
     _settle(loop)
 
 
-def input_entries(given: Any, values: Values) -> list[tuple[str, Written]]:
-    """Return an input as it is stored: key by key for a dict, else whole under `__start__`."""
-    if type(given) is dict and all(type(key) is str for key in cast("dict[Any, Any]", given)):
-        pairs: list[tuple[str, Any]] = list(cast("dict[str, Any]", given).items())
-        for key, _value in pairs:
-            checked_text(key, "the input's key")
-    else:
-        pairs = [(START, given)]
-    stored = values.fit([encoded_for(key, value, values) for key, value in pairs])
-    entries: list[tuple[str, Written]] = []
-    for place, ((key, value), data) in enumerate(zip(pairs, stored, strict=True)):
-        decoded = value if values.plain else values.decode(data)
-        entries.append((key, Written(data, (NO_ID, (), key, place), values.decode, decoded)))
-    return entries
-
-
-def close_input(loop: Loop, given: Any, entries: list[tuple[str, Written]], *, abandon: bool = True) -> Closed:
-    """Return the step that an input makes: `__start__` holds it, and pending tasks are given up."""
-    base = loop.state
-    pending = loop.planned() if base is not None and abandon else ()
-    abandoned = [Finished(task.name, task.path, task.triggers, ()) for task in pending]
-    as_keys = type(given) is dict and (len(entries) != 1 or entries[0][0] != START)
-    value = {key: written.value for key, written in entries} if as_keys else entries[0][1].value
-    written = Written(None, (NO_ID, (), START, 0), _never, value)
-    started = Finished(INPUT, (), (), ((START, written),))
-    closed = loop.rules.close(loop.cells, loop.untracked, loop.versions(), [*abandoned, started], loop.values)
-    if not as_keys:
-        return closed
-    keys = [key for key, _written in entries]
-    results = [
-        ChannelResult(START, ResultOp.INPUT, keys, b"") if change.channel == START else change
-        for change in closed.results
-    ]
-    return closed._replace(results=results)
-
-
-def _never(_data: Any) -> Any:
-    raise AssertionError("the input's value is given, so it is never decoded")
-
-
 # On a command
 
 
@@ -208,82 +167,17 @@ def _on_update(loop: Loop, start: Start, writes: list[Write]) -> None:
         _fork(loop, start, "command", writes)
     elif base.tasks:
         loop.passed_interrupts = _newest(base)
-        _claim(loop, start, "command", *_write_ahead(loop, writes))
+        _claim(loop, start, "command", *write_ahead(loop, writes))
         _settle(loop)
     else:
         loop.passed_interrupts = _newest(base)
-        event, stored = _command_event(loop, writes)
+        event, stored = command_event(loop, writes)
         version = loop.journal.next_version + 1 if loop.journal is not None else 0
         _claim(loop, start, "command", event)
-        closed = _close_command(loop, stored)
+        closed = close_command(loop, stored)
         loop.commit("update", closed, (version,), {}, step=loop.step)
         _settle(loop)
     loop.stream.values(loop.output_values)
-
-
-def _command_event(loop: Loop, writes: list[Write]) -> tuple[ChannelWritten, list[tuple[str, Written]]]:
-    base, values = loop.state, loop.values
-    assert base is not None
-    tracked = [write for write in writes if write[0] not in loop.rules.untracked]
-    stored = values.fit([encoded_for(channel, value, values) for channel, value in tracked])
-    written: list[tuple[str, Written]] = []
-    for place, ((channel, value), data) in enumerate(zip(tracked, stored, strict=True)):
-        decoded = value if values.plain else values.decode(data)
-        written.append((channel, Written(data, (base.id, (), channel, place), values.decode, decoded)))
-    data = tuple((channel, part.data) for channel, part in written)
-    for channel, value in writes:
-        if channel in loop.rules.untracked:
-            written.append((channel, Written(value, (base.id, (), channel, 0), _never, value)))
-    return ChannelWritten(base.id, base.namespace, NO_ID, INPUT, (), data), written
-
-
-def _close_command(loop: Loop, stored: list[tuple[str, Written]]) -> Closed:
-    base = loop.state
-    versions: Mapping[str, int] = base.versions if base is not None else {}
-    return loop.rules.close(loop.cells, loop.untracked, versions, [Finished(INPUT, (), (), stored)], loop.values)
-
-
-def _write_ahead(loop: Loop, writes: list[Write]) -> list[Event]:
-    """Apply a command's writes ahead of the step that waits: its nodes see them, its commit carries them."""
-    if not writes:
-        return []
-    event, stored = _command_event(loop, writes)
-    _apply_ahead(loop, stored)
-    return [event]
-
-
-def _apply_ahead(loop: Loop, stored: list[tuple[str, Written]]) -> None:
-    closed = _close_command(loop, stored)
-    before, cells = loop.cells, closed.cells.copy()
-    for change in closed.results:
-        channel = change.channel
-        old, new = before.get(channel), closed.cells.get(channel)
-        if new is None:
-            change = ChannelResult(channel, ResultOp.EMPTY, None, b"")
-        elif change.op < ResultOp.WHOLE:
-            # As the writes say would mix these writes with the step's own: what is carried is the outcome.
-            op, data, cells[channel] = describe_cell(channel, old, new, loop.values)
-            change = ChannelResult(channel, op, data, b"")
-        loop.ahead.append(change)
-    loop.cells, loop.untracked = cells, closed.untracked
-    loop.ahead_version = max(loop.ahead_version, closed.version)
-
-
-def reapply_commands(loop: Loop, writes: Mapping[int, ChannelWritten]) -> None:
-    """Apply again what commands of earlier runs wrote ahead of a step that did not close with them."""
-    for event in writes.values():
-        if event.task != NO_ID:
-            continue
-        stored = [
-            (
-                channel,
-                Written(data, (event.checkpoint, event.path, channel, place), loop.values.decode),
-            )
-            for place, (channel, data) in enumerate(event.writes)
-            if channel != RESUME
-        ]
-        if stored:
-            _apply_ahead(loop, stored)
 
 
 # On an answer
@@ -294,69 +188,11 @@ def _answer(loop: Loop, start: Start, resume: Any, writes: list[Write]) -> None:
     assert base is not None
     loop.limit_steps(fresh=False)
     known = statuses(start.writes, loop.values)
-    events = _answers(loop, base, known, resume, start.raised)
+    events = answer_events(loop, base, known, resume, start.raised)
     loop.passed_interrupts = _newest(base)
-    _claim(loop, start, "resume", *events, *_write_ahead(loop, writes))
+    _claim(loop, start, "resume", *events, *write_ahead(loop, writes))
     _settle(loop)
     loop.stream.values(loop.output_values)
-
-
-def _answers(
-    loop: Loop,
-    base: CheckpointState,
-    known: dict[bytes, TaskStatus],
-    resume: Any,
-    raised: frozenset[str],
-) -> list[Event]:
-    """Return the events that give each answer to the task that asked."""
-    planned = [task for task in base.tasks if task.id in known and not known[task.id].finished]
-    pending = waiting(known[task.id] for task in planned)
-    if is_answer_map(resume):
-        # A task that did not run yet asks under an id that the thread it was forked from may have shown.
-        first = {interrupt_id(task.id, base.namespace, 0): task for task in base.tasks if task.id not in known}
-        answers = cast("dict[str, Any]", resume)
-        if all(id_ in raised or id_ in first for id_ in answers):
-            all_pending(answers, {*first, *(question.id for question in pending)})
-            return _by_id(loop, base, known, answers, first)
-    if pending:
-        only_one(pending)
-        answers = {pending[0].id: resume}
-    else:
-        if not base.tasks:
-            raise NothingToResume(_nothing(loop))
-        loop.run.offer(resume)
-        return []
-    return _by_id(loop, base, known, answers, {})
-
-
-def _by_id(
-    loop: Loop,
-    base: CheckpointState,
-    known: Mapping[bytes, TaskStatus],
-    answers: Mapping[str, Any],
-    first: Mapping[str, PlannedTask],
-) -> list[Event]:
-    asked = {
-        question.id: task
-        for task in base.tasks
-        if task.id in known and not known[task.id].finished
-        for question in known[task.id].interrupts
-    }
-    fresh = TaskStatus((), (), None, ())
-    return [
-        _answer_event(loop, base, task, known.get(task.id, fresh), id_, answers[id_])
-        for id_, task in {**first, **asked}.items()
-        if id_ in answers
-    ]
-
-
-def _answer_event(
-    loop: Loop, base: CheckpointState, task: PlannedTask, status: TaskStatus, id_: str, answer: Any
-) -> ChannelWritten:
-    place = place_of(task.id, base.namespace, id_, len(status.answers))
-    earlier = status.answers if place is None else status.answers[:place]
-    data = loop.values.encode([*earlier, answer])
-    return ChannelWritten(base.id, base.namespace, task.id, task.name, task.path, ((RESUME, data),))
 
 
 def _answer_the_past(loop: Loop, start: Start, resume: Any, writes: list[Write]) -> None:
@@ -375,17 +211,12 @@ def _answer_the_past(loop: Loop, start: Start, resume: Any, writes: list[Write])
             place = place_of(task.id, base.namespace, id_, len(status.answers)) or 0
             carried[task.path] = [*status.answers[:place], answer]
     elif not base.tasks:
-        raise NothingToResume(_nothing(loop))
+        raise NothingToResume(nothing_waits(loop))
     else:
         loop.run.offer(resume)
     loop.limit_steps(fresh=False)
     _fork(loop, start, "resume", writes, carried)
     loop.stream.values(loop.output_values)
-
-
-def raised_here(asked: Mapping[str, Any], resume: Any, raised: frozenset[str]) -> bool:
-    """Tell whether every key of a map is the id of an interrupt that this thread raised."""
-    return all(key in asked or key in raised for key in cast("dict[str, Any]", resume))
 
 
 # On nothing
@@ -421,10 +252,10 @@ def _fork(
     applied: tuple[int, ...] = ()
     closed = Closed(loop.cells, loop.untracked, [], 0, (), (), {}, frozenset())
     if writes:
-        event, stored = _command_event(loop, writes)
+        event, stored = command_event(loop, writes)
         events.append(event)
         applied = (loop.journal.next_version + 1,) if loop.journal is not None else ()
-        closed = _close_command(loop, stored)
+        closed = close_command(loop, stored)
     _claim(loop, start, trigger, *events)
     state = loop.commit("fork", closed, applied, {}, step=loop.step)
     if carried:
@@ -459,15 +290,5 @@ def _continue(loop: Loop, start: Start) -> None:
     loop.stream.values(loop.output_values)
 
 
-# What is pending
-
-
 def _newest(base: CheckpointState) -> int:
     return max(base.versions.values(), default=0)
-
-
-def _nothing(loop: Loop) -> str:
-    return (
-        f"Nothing on thread {loop.run.thread_id!r} waits for an answer: no task is interrupted, paused at a breakpoint "
-        "or failed. Start a run with an input, or address an older checkpoint to answer it anew."
-    )

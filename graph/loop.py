@@ -13,21 +13,18 @@ from typing import Any
 from ..eventlog.events import (
     ChannelResult,
     ChannelWritten,
-    CheckpointCommitted,
     PlannedTask,
     ResultOp,
     StepRefused,
 )
-from ..eventlog.record import NO_ID
 from ..eventlog.serde import describe_error
 from ..eventlog.texts import written_text
 from ..projections.cells import Values
-from ..projections.digests import digest_after
-from ..projections.fitting import fitted
 from ..projections.fold import Cells
 from ..projections.snapshot import values_of
-from ..projections.state import CheckpointState, Inputs, seen_after, state_after, versions_after
-from ..projections.types import INTERRUPT
+from ..projections.state import CheckpointState, Inputs
+from ..projections.types import EVERY_CHANNEL, INTERRUPT
+from .commits import next_commit
 from .errors import GraphRecursionError, NodeNotFound
 from .journal import Journal
 from .outcomes import stored_break, stored_writes
@@ -37,9 +34,6 @@ from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
 from .tasks import RunScope, Task, refuse_opaque, task_input
-
-EVERY_CHANNEL = "*"
-"""Under `__interrupt__` in the versions seen: every channel, up to a version."""
 
 
 class Loop:
@@ -287,72 +281,12 @@ class Loop:
         sibling_of: CheckpointState | None = None,
     ) -> CheckpointState:
         """Make the next checkpoint, record it with what was held back, and go on to its step."""
-        base, journal = self.state, self.journal
-        namespace = self.run.namespace
-        parent = base.id if base is not None else None
-        if sibling_of is not None:
-            parent = sibling_of.parent
-        time_us = self.now_us()
-        id_ = self.new_id(step)
-        results = self._results(closed)
-        seen = closed.seen
-        if self.passed_interrupts is not None:
-            seen = (*seen, (INTERRUPT, ((EVERY_CHANNEL, self.passed_interrupts),)))
-        version = max(closed.version, self.ahead_version)
-        versions = versions_after(base, results, closed.consumed, version)
-        seen_now = seen_after(base, seen)
-        tasks = self.rules.plan(
-            {**closed.cells, **closed.untracked} if closed.untracked else closed.cells,
-            versions,
-            seen_now,
-            checkpoint=id_,
-            namespace=namespace,
-            step=step + 1,
-            updated=None if source == "fork" or self.edits else closed.updated,
-        )
-        event = CheckpointCommitted(
-            id_,
-            parent,
-            0 if base is None else base.version,
-            namespace,
-            step,
-            source,
-            self.metadata,
-            {},
-            self.graph,
-            tasks,
-            applied,
-            tuple(fitted(results, self.values)),
-            version,
-            closed.consumed,
-            seen,
-            self._updated(source, closed),
-        )
-        place = journal.next_version + self.record.waiting if journal is not None else 0
-        state = state_after(
-            base,
-            event,
-            closed.cells,
-            inputs,
-            version=place,
-            time_us=time_us,
-            run=NO_ID if journal is None else journal.run,
-            versions=versions,
-            seen=seen_now,
-        )
-        if journal is not None:
+        event, state = next_commit(self, source, closed, applied, inputs, step=step, sibling_of=sibling_of)
+        if self.journal is not None:
             events = [*self.record.take(), event] if self.commits else self.record.take()
-            journal.append(events, time_us, state)
+            self.journal.append(events, state.time_us, state)
         self._go_to(state, closed)
         return state
-
-    def _updated(self, source: str, closed: Closed) -> tuple[str, ...] | None:
-        """Return what the checkpoint says of its step's channels: an edit does not say, a fork says its base's."""
-        if source == "update":
-            return None
-        if source == "fork":
-            return self.state.updated if self.state is not None else None
-        return tuple(sorted(closed.updated))
 
     def _go_to(self, state: CheckpointState, closed: Closed) -> None:
         self.state = state
@@ -361,24 +295,6 @@ class Loop:
         self.ahead, self.ahead_version = [], 0
         self.step = state.step + 1
         self.record.close()
-
-    def _results(self, closed: Closed) -> list[ChannelResult]:
-        """Return a close's results as they are recorded: behind what came ahead of it, with digests."""
-        changes = [*self.ahead, *closed.results] if self.ahead else closed.results
-        journal = self.journal
-        if journal is None:
-            return changes
-        last = {change.channel: place for place, change in enumerate(changes)}
-        results: list[ChannelResult] = []
-        for place, change in enumerate(changes):
-            channel, op, data, _digest = change
-            new = closed.cells.get(channel)
-            if new is not None and channel in self.rules.state_keys and last[channel] == place:
-                stored = closed.writes[channel][-1].data if op == ResultOp.LAST else data
-                key = journal.digest_key(self.run.namespace, channel)
-                change = ChannelResult(channel, op, data, digest_after(key, op, stored, new, self.values))
-            results.append(change)
-        return results
 
     def _refuse(self, refusal: StepRefusal) -> None:
         """Record that the step cannot be folded: the writes at fault are void, the thread stays where it is."""

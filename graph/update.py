@@ -19,11 +19,11 @@ from ..projections.ids import task_id
 from ..projections.snapshot import statuses
 from ..projections.state import CheckpointState
 from ..projections.types import COPY, END, INPUT, INTERRUPT, NO_WRITES, START, StateUpdate
-from ..projections.values import encoded_for
-from .begin import close_input, input_entries, reapply_commands
+from .ahead import reapply_commands
 from .loop import Loop
 from .message_ids import with_message_ids
 from .rules import Closed, Finished, StepRefusal
+from .run_input import close_input, input_entries, stored_once
 from .spec import NodeSpec, Write
 from .tasks import Task, TaskScope, fresh_values
 
@@ -190,18 +190,13 @@ def _writes_as(loop: Loop, node: NodeSpec, values: Any, planned: PlannedTask) ->
 def _stored(
     loop: Loop, checkpoint: bytes, path: tuple[Any, ...], writes: list[Write]
 ) -> tuple[list[tuple[str, Written]], tuple[tuple[str, Any], ...]]:
-    written: list[tuple[str, Written]] = []
-    stored: list[tuple[str, Any]] = []
-    for channel, value in writes:
-        if channel in loop.rules.untracked:
-            continue
-        origin = (checkpoint, path, channel, len(stored))
-        data = encoded_for(channel, with_message_ids(loop.spec.channels.get(channel), value, origin), loop.values)
-        written.append((channel, Written(data, origin, loop.values.decode, loop.values.decode(data))))
-        stored.append((channel, data))
-    fitted = loop.values.fit([data for _channel, data in stored])
-    kept = tuple((channel, data) for (channel, _data), data in zip(stored, fitted, strict=True))
-    return written, kept or ((NO_WRITES, b"\xc0"),)
+    tracked = [write for write in writes if write[0] not in loop.rules.untracked]
+    with_ids = [
+        (channel, with_message_ids(loop.spec.channels.get(channel), value, (checkpoint, path, channel, place)))
+        for place, (channel, value) in enumerate(tracked)
+    ]
+    written = stored_once(with_ids, checkpoint, path, loop.values)
+    return written, tuple((channel, part.data) for channel, part in written) or ((NO_WRITES, b"\xc0"),)
 
 
 def _id_for(text: str | None) -> bytes | None:

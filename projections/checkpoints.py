@@ -16,10 +16,9 @@ from .lending import lent
 from .snapshot import created_at, metadata_of
 from .state import CheckpointState
 from .thread import OpenWrites
-from .types import ERROR, INTERRUPT, RESUME
+from .types import ERROR, EVERY_CHANNEL, INTERRUPT, RESUME
 
 FORMAT = 4
-_EVERY_CHANNEL = "*"
 _SPECIAL = {ERROR: -1, "__scheduled__": -2, INTERRUPT: -3, RESUME: -4}
 """Writes of which a task has one, the last: their place instead of an index."""
 
@@ -132,7 +131,7 @@ def _path_text(path: Any) -> str:
 
 def _versions_seen(state: CheckpointState) -> dict[str, ChannelVersions]:
     seen: dict[str, ChannelVersions] = {node: dict(channels) for node, channels in state.seen.items()}
-    passed = state.seen.get(INTERRUPT, {}).get(_EVERY_CHANNEL)
+    passed = state.seen.get(INTERRUPT, {}).get(EVERY_CHANNEL)
     if passed is not None:
         seen[INTERRUPT] = {channel: min(version, passed) for channel, version in state.versions.items() if version}
     return seen
