@@ -14,7 +14,7 @@ from tests import tidy
 
 ROOT = Path(__file__).parents[1]
 ROOMS = [room for room in tidy.MAY_IMPORT if (ROOT / room).is_dir()]
-LAYERS = {"oracle", "mutation", "packaging", "docs", "laws", "crash", "golden", "benchmarks", "typing"}
+LAYERS = {"oracle", "mutation", "breaks", "packaging", "docs", "laws", "crash", "golden", "benchmarks", "typing"}
 """Folders of tests that cross all rooms."""
 
 

@@ -7,18 +7,14 @@ the others have passed as well.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..tree_copy import ROOT as ROOT
+from ..tree_copy import TreeCopy
 from . import reach
 from .sites import Mutant
 
-ROOT = Path(__file__).parents[2]
 ROOMS = ("eventlog", "projections", "store", "graph")
 TESTS = (
     "tests/oracle/test_*.py",
@@ -39,19 +35,9 @@ class Bench:
         """The first failed test of the last run."""
         self._known = known
         self._home = home
-        self._tree = home / "tree"
+        self._copy = TreeCopy(home, ROOMS)
+        self._tree = self._copy.tree
         self._deselect = tuple(deselect)
-        self._copy()
-
-    def _copy(self) -> None:
-        ignored = shutil.ignore_patterns("__pycache__")
-        for name in (*ROOMS, "tests", "docs"):
-            shutil.copytree(ROOT / name, self._tree / name, ignore=ignored)
-        shutil.copy(ROOT / "pyproject.toml", self._tree)
-        package = self._home / "site" / "lithograph"
-        package.mkdir(parents=True)
-        for room in ROOMS:
-            (package / room).symlink_to(self._tree / room)
 
     def test(self) -> str:
         """Run the tests without any mutant; see which test reaches what, where that is not known."""
@@ -78,42 +64,11 @@ class Bench:
 
     def _pytest(self, told: dict[str, str]) -> str:
         tests = [str(path.relative_to(self._tree)) for part in TESTS for path in sorted(self._tree.glob(part))]
-        # A fixed seed: what the laws draw must not decide whether a mutant lives.
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "--hypothesis-seed=0"]
-        command += ["-p", "no:cacheprovider", "-p", "tests.mutation.reach", *tests]
-        command += [part for test in self._deselect for part in ("--deselect", test)]
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(self._home / "site"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "ORACLE_TRACES": str(self._known / "traces"),
-            **told,
-        }
-        process = subprocess.Popen(
-            command,
-            cwd=self._tree,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate()
-        finally:
-            _end(process)
-        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        self.failed = failed[0] if failed else output[-400:]
-        return {0: "survived", reach.HUNG: "hung"}.get(process.returncode, "killed")
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End the children of a run that was ended in their middle."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    process.wait()
+        told = {"ORACLE_TRACES": str(self._known / "traces"), **told}
+        deselected = [part for test in self._deselect for part in ("--deselect", test)]
+        outcome = self._copy.pytest(["-p", "tests.mutation.reach", *tests, *deselected], told=told)
+        self.failed = outcome.failed
+        return {0: "survived", reach.HUNG: "hung"}.get(outcome.code, "killed")
 
 
 def _order(known: dict[str, dict[str, object]], function: str) -> list[str]:

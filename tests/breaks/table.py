@@ -1,0 +1,20 @@
+"""All breaks, by theme."""
+
+from __future__ import annotations
+
+from .crashes import CRASHES
+from .group_commit import GROUP_COMMIT
+from .lmdb_care import LMDB_CARE
+from .values import VALUES
+from .verifying import VERIFYING
+from .versions import VERSIONS
+
+THEMES = {
+    "lmdb_care": LMDB_CARE,
+    "group_commit": GROUP_COMMIT,
+    "values": VALUES,
+    "verifying": VERIFYING,
+    "versions": VERSIONS,
+    "crashes": CRASHES,
+}
+BREAKS = tuple(each for theme in THEMES.values() for each in theme)
