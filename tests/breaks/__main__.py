@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..tree_copy import ROOT, TreeCopy
+from tests.tree_copy import ROOT, TreeCopy
+
 from .entry import Break
 from .table import BREAKS, THEMES
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..tree_copy import ROOT
+from tests.tree_copy import ROOT
+
 from .table import BREAKS
 
 

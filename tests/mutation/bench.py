@@ -10,8 +10,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..tree_copy import ROOT as ROOT
-from ..tree_copy import TreeCopy
+from tests.tree_copy import ROOT as ROOT
+from tests.tree_copy import TreeCopy
+
 from . import reach
 from .sites import Mutant
 
