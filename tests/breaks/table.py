@@ -5,6 +5,8 @@ from __future__ import annotations
 from .crashes import CRASHES
 from .group_commit import GROUP_COMMIT
 from .lmdb_care import LMDB_CARE
+from .torn_views import TORN_VIEWS
+from .types_of_values import TYPES_OF_VALUES
 from .values import VALUES
 from .verifying import VERIFYING
 from .versions import VERSIONS
@@ -13,8 +15,10 @@ THEMES = {
     "lmdb_care": LMDB_CARE,
     "group_commit": GROUP_COMMIT,
     "values": VALUES,
+    "types_of_values": TYPES_OF_VALUES,
     "verifying": VERIFYING,
     "versions": VERSIONS,
     "crashes": CRASHES,
+    "torn_views": TORN_VIEWS,
 }
 BREAKS = tuple(each for theme in THEMES.values() for each in theme)
