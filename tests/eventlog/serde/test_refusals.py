@@ -40,6 +40,7 @@ REFUSED: list[Any] = [
     *map(subclass_instance, BUILTIN + LIBRARY + OTHER),
     collections.defaultdict(lambda: 0),
     collections.defaultdict(Loan),
+    collections.defaultdict(type("list", (list,), {})),
     collections.ChainMap(),
     array.array("i", [1]),
     types.SimpleNamespace(a=1),

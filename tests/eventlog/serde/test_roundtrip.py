@@ -86,6 +86,8 @@ EDGES: list[Any] = [
     ZoneInfo("UTC"),
     uuid.UUID(int=0),
     uuid.UUID(int=2**128 - 1),
+    uuid.UUID(int=1, is_safe=uuid.SafeUUID.safe),
+    uuid.UUID(int=1, is_safe=uuid.SafeUUID.unsafe),
     decimal.Decimal("-0E+3"),
     decimal.Decimal("1E-999999"),
     decimal.Decimal("sNaN123"),

@@ -11,6 +11,7 @@ import ipaddress
 import pathlib
 import re
 import struct
+import uuid
 from collections.abc import Hashable
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -130,6 +131,7 @@ _COMPARED: list[tuple[Any, Any]] = [
     ((dt.datetime, dt.time), lambda one, other: repr(one) == repr(other) and one.fold == other.fold),
     (re.Pattern, lambda one, other: one == other and one.pattern == other.pattern and one.flags == other.flags),
     (range, _same_parts("start", "stop", "step")),
+    (uuid.UUID, _same_parts("int", "is_safe")),
     (pathlib.PurePath, lambda one, other: _same_text(one, other) and one.parts == other.parts),
     (OSError, _same_parts("args", "filename", "filename2", "__dict__")),
     (BaseException, _same_parts("args", "__dict__")),
