@@ -9,7 +9,10 @@ import os
 from pathlib import Path
 
 import pytest
+from lithograph.eventlog import EventLog
+from lithograph.eventlog.engines import folder
 from lithograph.eventlog.engines.folder import _NETWORK, _NETWORK_FUSE
+from lithograph.eventlog.errors import NetworkFileSystem
 from lithograph.eventlog.mounts import file_system_of, parse_mounts
 
 LOCAL = r"""
@@ -86,6 +89,21 @@ def test_the_upper_of_two_mounts_on_one_folder_counts() -> None:
     assert file_system_of(b"/data/inner/log", over) == "xfs"
     under = TABLE + b"120 27 0:63 / /a rw - xfs /dev/vdb rw\n121 120 0:64 / /a rw - nfs4 host:/x rw\n"
     assert file_system_of(b"/a/log", under) == "nfs4"
+    beside = TABLE + b"130 27 0:65 / /b rw - xfs /dev/vdb rw\n131 27 0:66 / /b rw - nfs4 host:/x rw\n"
+    assert file_system_of(b"/b/log", beside) == "nfs4"
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "nfs", "cifs", "9p", "fuse.sshfs"])
+def test_a_log_does_not_lie_on_any_of_them(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log below a mount of each recorded type is refused with the type's name, and made when that is forced."""
+    table = tmp_path / "mountinfo"
+    point = str(tmp_path.resolve()).replace(" ", "\\040")
+    table.write_text(f"{LOCAL}140 27 0:70 / {point} rw,relatime - {kind} host:/x rw\n")
+    monkeypatch.setattr(folder, "_MOUNTS", table)
+    with pytest.raises(NetworkFileSystem, match=kind):
+        EventLog(tmp_path / "log")
+    assert not (tmp_path / "log").exists()
+    EventLog(tmp_path / "log", force_network=True).close()
 
 
 def test_a_table_without_a_root() -> None:
@@ -109,6 +127,6 @@ def test_odd_lines_are_left_out() -> None:
 def test_this_machines_table(tmp_path: Path) -> None:
     """This machine's own table is understood."""
     table = Path("/proc/self/mountinfo").read_bytes()
-    kinds = [file_system_of(os.fsencode(folder), table) for folder in (Path("/proc"), Path("/sys"))]
+    kinds = [file_system_of(os.fsencode(path), table) for path in (Path("/proc"), Path("/sys"))]
     assert kinds == ["proc", "sysfs"]
     assert file_system_of(os.fsencode(tmp_path.resolve()), table)
