@@ -9,6 +9,13 @@ _SHARING = "tests/eventlog/test_sharing.py"
 
 GROUP_COMMIT = (
     Break(
+        "followers of a leader that dies before its commit go back to the queue",
+        "eventlog/group.py",
+        "                self._queue.appendleft(ticket)\n",
+        "                pass\n",
+        f"{_GROUP} {_LEADER}",
+    ),
+    Break(
         "followers of a leader that dies before its commit are as if nobody had taken them",
         "eventlog/group.py",
         "                ticket.taken = False\n",

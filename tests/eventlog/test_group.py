@@ -15,7 +15,7 @@ from lithograph.eventlog.chain import NO_HEAD
 from lithograph.eventlog.engine import Append, Appended, Conflict, Draft, StreamAppend
 from lithograph.eventlog.engines.memory import MemoryEngine
 from lithograph.eventlog.errors import LimitExceeded, OutcomeUnknown
-from lithograph.eventlog.group import GroupCommit
+from lithograph.eventlog.group import GroupCommit, _Ticket
 from lithograph.eventlog.record import NO_ID
 
 from .conftest import put_into
@@ -178,6 +178,44 @@ def test_too_large_append_is_refused_before_it_queues() -> None:
     engine = MemoryEngine()
     with pytest.raises(LimitExceeded):
         GroupCommit(engine).submit(append_to(1, size=engine.limits.record_bytes))
+
+
+def test_too_large_append_is_refused_while_others_lead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An append over the limits never waits, and is in nobody's batch."""
+    engine = MemoryEngine()
+    group = GroupCommit(engine)
+    monkeypatch.setattr(_Ticket, "wait", _interrupted)
+    with group._lead, pytest.raises(LimitExceeded):
+        group.submit(append_to(1, size=engine.limits.record_bytes))
+
+
+def test_who_is_interrupted_while_it_waits_has_not_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A follower that leaves takes its append with it: the next leader does not commit it."""
+    engine = MemoryEngine()
+    group = GroupCommit(engine)
+    with monkeypatch.context() as patch, group._lead:
+        patch.setattr(_Ticket, "wait", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            group.submit(append_to(1))
+    assert isinstance(group.submit(append_to(2)), Appended)
+    assert engine.head((1).to_bytes(16, "big")) == NO_HEAD
+    assert engine.log_head().position == 1
+
+
+def _interrupted(_ticket: _Ticket) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_batch_that_was_not_begun_is_as_if_nobody_had_taken_it() -> None:
+    """Followers of a leader struck while it marks its batch lie in the queue, in order, and get plain outcomes."""
+    group = GroupCommit(MemoryEngine())
+    dying, marked, unmarked = (_Ticket(append_to(at)) for at in range(3))
+    dying.taken = marked.taken = True
+    group._abandon(dying, [dying, marked, unmarked])
+    assert [*group._queue] == [marked, unmarked]
+    group._run_queued(marked)
+    assert isinstance(marked.outcome, Appended)
+    assert isinstance(unmarked.outcome, Appended)
 
 
 def test_lost_wake_up_costs_patience_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,21 @@ def test_structs() -> None:
         next(iter(back)).x = 2
 
 
+class Strict(msgspec.Struct):
+    """A Struct that refuses to be empty."""
+
+    a: Any
+
+    def __post_init__(self) -> None:
+        if self.a is None:
+            raise ValueError("a Strict is never empty")
+
+
+def test_registering_a_struct_runs_no_code_of_it() -> None:
+    """A Struct whose `__post_init__` refuses most values is registered, and read, without it."""
+    assert again(Strict(7), Strict) == Strict(7)
+
+
 def test_subclasses_of_builtin_types_keep_what_they_hold() -> None:
     """The plain value is the built-in type's, whatever the subclass makes of its methods; attributes stay with it."""
     names = Names([1])
