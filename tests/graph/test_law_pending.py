@@ -194,3 +194,25 @@ def test_a_signal_ends_what_waits_for_a_worker(log: EventLog) -> None:
     with pytest.raises(KeyboardInterrupt):
         graph.invoke(FRESH, {**ONE, "max_concurrency": 1})
     assert ran in ([], ["b"])
+
+
+def test_what_a_pause_recorded_is_shown_until_the_step_goes_on(log: EventLog) -> None:
+    """A user's reducer shows a paused step's outcome; once an answer came the start value, with the write on its task.
+
+    In LangGraph a reader folds the reducer itself, so what it shows depends on who reads.
+    """
+    seen: list[Any] = []
+
+    def asks(state: Any) -> Any:
+        if not seen:
+            seen.append(graph.get_state(ONE))
+        return {"log": [ask()(state)["log"][0]]}
+
+    graph = parallel(Own, asks=asks, work=stamp("work")).compile(checkpointer=log)
+    graph.invoke(FRESH, ONE)
+    assert graph.get_state(ONE).values["log"] == ["work"]
+    seen.clear()
+    graph.invoke(Command(resume="yes"), ONE)
+    (during,) = seen
+    assert during.values["log"] == []
+    assert {task.name: task.result for task in during.tasks} == {"asks": None, "work": {"log": ["work"]}}

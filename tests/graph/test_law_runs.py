@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from lithograph.eventlog import EventLog
+from lithograph.eventlog.errors import UnsupportedTypeError
 from lithograph.eventlog.events import CheckpointCommitted, ResultOp, RunStarted, StepRefused
 from lithograph.graph import START, Command, GraphRecursionError, Send, StateGraph, interrupt
 from typing_extensions import TypedDict
@@ -43,6 +44,29 @@ def test_the_claim_is_durable_before_any_node_starts(log: EventLog, durability: 
     graph.invoke({"n": 1, "log": []}, ONE)
     graph.invoke(given, ONE, durability=durability)
     assert seen == [1, 2]
+
+
+def test_a_step_is_in_the_log_before_the_next_one_starts(log: EventLog) -> None:
+    """With `sync` each node finds the checkpoint that planned it, and all before that, in the log."""
+    seen: list[int] = []
+
+    def node(state: Log) -> Any:
+        seen.append(_kinds(log).count(CheckpointCommitted))
+        return {"n": state["n"] + 1}
+
+    graph = chain(one=node, two=node, three=node).compile(checkpointer=log)
+    graph.invoke({"n": 1, "log": []}, ONE, durability="sync")
+    assert seen == [2, 3, 4]
+
+
+def test_tuples_that_are_no_pairs_are_values_of_the_root_state(log: EventLog) -> None:
+    """A `Command` updates by (key, value) pairs only where each tuple is one; else its list is a value."""
+    odd: dict[str, list[Any]] = {"numbers": [(1, "x"), (2, "y")], "triples": [("a", 1, 2)], "mixed": ["ab", ("c", 3)]}
+    builder: StateGraph[Any] = StateGraph(Annotated[list, operator.add])
+    builder.add_sequence([(name, lambda state, update=update: Command(update=update)) for name, update in odd.items()])
+    builder.add_edge(START, "numbers")
+    graph = builder.compile(checkpointer=log)
+    assert graph.invoke([5], ONE) == [5, *odd["numbers"], *odd["triples"], *odd["mixed"]]
 
 
 def test_the_limit_counts_steps_after_an_answer(log: EventLog) -> None:
@@ -202,3 +226,19 @@ def test_what_a_users_class_adds_is_recorded_as_an_outcome(log: EventLog) -> Non
     ops = [change.op for event in commits for change in event.results if change.channel == "total"]
     assert ResultOp.ADD not in ops
     assert len(ops) == 3
+
+
+@pytest.mark.parametrize("fails", [ValueError("no figures"), None], ids=["failure", "question"])
+def test_an_error_says_in_which_task_it_happened(log: EventLog, fails: Exception | None) -> None:
+    """What a node raises, and what refuses its question, has a note with the task's name and id, as in LangGraph."""
+
+    def culprit(state: Log) -> Any:
+        if fails is not None:
+            raise fails
+        return {"log": [interrupt(object())]}
+
+    graph = chain(culprit=culprit).compile(checkpointer=log)
+    with pytest.raises((ValueError, UnsupportedTypeError)) as caught:
+        graph.invoke({"n": 1, "log": []}, ONE)
+    (task,) = graph.get_state(ONE).tasks
+    assert f"During task with name 'culprit' and id '{task.id}'" in caught.value.__notes__

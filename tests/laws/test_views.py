@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lithograph.eventlog import EventLog
-from lithograph.projections import view_pass, view_writer
+from lithograph.eventlog.derived import TABLES
+from lithograph.graph import START, StateGraph
+from lithograph.projections import rebuild_views, view_pass, view_writer
 from lithograph.projections.reader import threads_of
+from typing_extensions import TypedDict
 
 from .conftest import MEMORY_FOLDER
 from .looks import Sight, difference, same, sight
@@ -74,3 +79,31 @@ def test_views_change_nothing_that_is_read(plan: GraphPlan, script: tuple[Act, .
         without, told = _seen(bare, plan, threads)
         assert (with_views, without) == (begun, False)
         assert same(told, seen), difference(told, seen)
+
+
+class Desk(TypedDict, total=False):
+    """A list that is long and written to with nothing, and a number that changes."""
+
+    notes: Annotated[list[str], operator.add]
+    n: int
+
+
+def test_a_list_to_which_nothing_is_added_costs_the_views_nothing(tmp_path: Path) -> None:
+    """However many states are kept after a list grew, its elements are stored once: views grow with the change."""
+    notes = [f"{number:0400}" for number in range(100)]
+    config = {"configurable": {"thread_id": "t"}}
+    with EventLog(tmp_path / "log") as log:
+        builder: StateGraph[Any] = StateGraph(Desk)
+        builder.add_node("count", lambda state: {"n": state["n"] + 1, "notes": []})
+        builder.add_edge(START, "count")
+        graph = builder.compile(checkpointer=log)
+        graph.invoke({"notes": notes, "n": 0}, config)
+        for n in range(10 * RUNG_EVERY):
+            graph.invoke({"n": n}, config)
+        rebuild_views(log)
+        rows = threads_of(log).views.rows(log)
+        assert rows is not None
+        kept = sum(len(value) for table in TABLES for _, value in rows.range(table, b"", b"\xff" * 64))
+        assert len(notes) * 400 < kept < 2 * len(notes) * 400
+    with EventLog(tmp_path / "log") as log:
+        assert graph.builder.compile(checkpointer=log).get_state(config).values["notes"] == notes

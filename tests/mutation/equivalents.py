@@ -20,7 +20,7 @@ PROOFS: dict[Key, str] = {
         "(timedelta(microseconds=time_us) + _EPOCH)",
     ): "adding a datetime and a timedelta commutes",
     (
-        "graph/begin.py",
+        "graph/answering.py",
         "raised_here",
         "key in asked or key in raised",
         "(key in raised)",
@@ -101,7 +101,7 @@ PROOFS: dict[Key, str] = {
         "2",
     ): "an id that gets here is of a question that was asked, and a task asks one behind its answers at most",
     (
-        "graph/begin.py",
+        "graph/answering.py",
         "_answer_event",
         "place is None",
         "place is not None",
@@ -133,6 +133,43 @@ PROOFS: dict[Key, str] = {
     ): "it is looked at only when a commit skips steps, and that is the last commit of a run with durability `exit`: "
     "the run has claimed the thread before, in the same stream, and its `RunStarted` has set the number; a rung only "
     "carries it on",
+    (
+        "projections/thread.py",
+        "Thread.__init__",
+        "self.commits = 0",
+        "self.commits = 1",
+    ): "it only says when a state is kept in the ladder, which shortens reads and changes none",
+    (
+        "projections/thread.py",
+        "Thread._close",
+        "self.ladder = dict(list(self.ladder.items())[1::2])",
+        "self.ladder = dict(list(self.ladder.items())[2::2])",
+    ): "the places are those of a slice that thins the ladder out, which shortens reads and changes none",
+    (
+        "projections/thread.py",
+        "Thread._close",
+        "self.refused.pop(parent, None)",
+        "pass",
+    ): "a refusal is looked up for the head, and a checkpoint that another one followed is not the head again: it only "
+    "takes room",
+    (
+        "projections/thread.py",
+        "Thread._written",
+        "checkpoint is not None",
+        "checkpoint is None",
+    ): "what is not found among the open writes is taken from the log, where it is the same, at the cost of a read",
+    (
+        "graph/step_record.py",
+        "StepRecord.add",
+        "journal.next_version + len(self._held)",
+        "(len(self._held) + journal.next_version)",
+    ): "adding numbers commutes",
+    (
+        "graph/run_input.py",
+        "close_input",
+        "written = Written(None, (NO_ID, (), START, 0), unchanged, value)",
+        "written = Written(None, (NO_ID, (), START, 1), unchanged, value)",
+    ): "only a reducer that mints ids looks at a write's place, and `__start__` has none",
 }
 
 

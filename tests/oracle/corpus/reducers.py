@@ -99,6 +99,24 @@ def overwrite_values(api: Api, t: Script) -> None:
     t.go(None)
 
 
+@scenario("reducer: operator.or_", "linear", "Overwrite as dict", "dict like an Overwrite")
+def not_an_overwrite(api: Api, t: Script) -> None:
+    """A dict with more keys than that of an Overwrite is a value; so is one that only speaks of a type."""
+
+    class State(TypedDict):
+        table: Annotated[dict[str, Any], operator.or_]
+
+    builder = api.StateGraph(State)
+    builder.add_node("more", lambda state: {"table": {"__overwrite__": {"a": 1}, "b": 2}})
+    builder.add_node("typed", lambda state: {"table": {"type": "__overwrite__", "c": 3}})
+    builder.add_node("both", lambda state: {"table": {"type": "__overwrite__", "value": {"only": "this"}}})
+    builder.add_edge(api.START, "more")
+    builder.add_edge("more", "typed")
+    builder.add_edge("typed", "both")
+    t.compile(builder)
+    t.go({"table": {"in": 0}})
+
+
 @scenario("Overwrite", "parallel", "writes beside an Overwrite", "reducer: operator.add")
 def overwrite_beside_writes(api: Api, t: Script) -> None:
     """Beside an Overwrite of the same step earlier and later writes are lost, in apply order."""
