@@ -136,6 +136,24 @@ def test_collecting_twice_and_over_a_parent() -> None:
     assert codec.code == 70
 
 
+def test_classes_of_a_function_are_found_beside_names_that_do_not_resolve() -> None:
+    """A class of a function finds itself and what is in it by name, also when another of its annotations is unknown."""
+
+    @dataclasses.dataclass
+    class Outer:
+        @dataclasses.dataclass
+        class Inner:
+            a: int
+
+        inner: "Inner"
+        outers: "list[Outer]"
+        unknown: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
+
+    registry = TypeRegistry()
+    registry.collect(Outer)
+    assert registry.classes() == {Outer, Outer.Inner}
+
+
 def test_message_classes_are_not_registered() -> None:
     """Conversations need no registration: the message classes are stored as messages, not as models."""
     messages = pytest.importorskip("langchain_core.messages")

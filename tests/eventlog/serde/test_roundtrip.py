@@ -23,6 +23,7 @@ import ormsgpack
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lithograph.eventlog.errors import UnsupportedTypeError
 from lithograph.eventlog.serde import Serializer, StoredError, walk
 from lithograph.eventlog.serde import format as f
 from lithograph.eventlog.serde.registry import BASE
@@ -289,6 +290,32 @@ def test_nesting_is_exact(wrap: Any, depth: int) -> None:
         value = wrap(value)
     codec = serializer()
     assert identical(codec.decode(codec.encode(value)), value)
+
+
+NESTS: list[tuple[Any, int]] = [
+    (lambda v: [v], 254),
+    (lambda v: {"k": v}, 254),
+    (lambda v: (v,), 96),
+    (lambda v: {1: v}, 96),
+    (lambda v: ([[[[v]]]],), 95),
+]
+
+
+@pytest.mark.parametrize(("wrap", "most"), NESTS)
+def test_the_limit_of_nesting_is_what_is_said(wrap: Any, most: int) -> None:
+    """254 lists and dicts, 96 tagged values, 760 of both, a tagged one being four: so many are read back, no more."""
+    value: Any = 1
+    for _ in range(most):
+        value = wrap(value)
+    codec, known = serializer(), sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(5000)  # encoding takes more of the stack than decoding
+        data = codec.encode(value)
+        with pytest.raises(UnsupportedTypeError, match=r"nested too deep|nest deeper"):
+            codec.encode(wrap(wrap(value)))
+    finally:
+        sys.setrecursionlimit(known)
+    assert codec.encode(codec.decode(data)) == data if most > 95 else codec.decode(data)
 
 
 def test_what_was_encoded_decodes_near_the_end_of_the_stack() -> None:
