@@ -245,7 +245,7 @@ VALUES = (
         "graph/persistence.py",
         "            registry.collect(annotation)\n",
         "            pass\n",
-        "tests/graph/test_user_types.py tests/graph/test_unregistered.py tests/laws/test_values.py",
+        "tests/graph/test_user_types.py tests/graph/test_law_unregistered.py tests/laws/test_values.py",
     ),
     Break(
         "two classes of one name and shape are refused",
