@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lithograph.eventlog import ANY, EventLog, merkle
+from lithograph.eventlog import ANY, EventLog, merkle, writing
 from lithograph.eventlog.audit import Finding
 from lithograph.eventlog.engine import Engine
 from lithograph.eventlog.engines import rows
@@ -155,6 +155,25 @@ def test_kind_and_position_of_a_finding(
     wanted = [finding for finding in found if finding.kind == kind]
     assert wanted, found
     assert position is None or full or position in {finding.position for finding in found}
+
+
+def test_a_place_too_many_is_found(engine: MemoryEngine) -> None:
+    """An index that names each record, and one of them once more, is not the index that was written."""
+    places = engine._places[engine._events[149][36:52]]
+    places.append(places[-1])
+    with EventLog.over(engine) as log:
+        assert [finding.kind for finding in log.verify().findings] == ["place"]
+
+
+def test_a_stream_that_is_not_named_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream's first record says what the stream is called: both forms miss it, and say where."""
+    monkeypatch.setattr(writing, "with_name", lambda body, name: body)
+    engine = MemoryEngine()
+    with EventLog.over(engine) as log:
+        put_into(log)("nameless", 0, b"x")
+        found = [log.verify().findings, quick(engine)[0]]
+    for findings in found:
+        assert [(finding.position, finding.kind) for finding in findings] == [(1, "record")]
 
 
 def test_flips_in_rows_of_a_short_log_are_found_by_the_quick_form(tmp_path: Path) -> None:
