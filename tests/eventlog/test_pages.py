@@ -86,6 +86,39 @@ def test_a_table_that_is_not_there_is_damage(filled: Path) -> None:
         PageFile(filled / "data.mdb").read(lambda snapshot: snapshot.get("other", b"x"))
 
 
+def _root_of(folder: Path) -> tuple[int, list[int], list[int]]:
+    """Return the number of the branch that a table begins with, where its nodes are, and the leaves that they name."""
+    file = PageFile(folder / "data.mdb")
+    root, depth = file.read(lambda snapshot: snapshot._root("small"))
+    assert depth == 2
+    page = file.page(root, pages._BRANCH)
+    return root, [*page.nodes], [page.child(node) for node in page.nodes]
+
+
+def test_a_page_in_the_place_of_another_one_is_damage(filled: Path, tmp_path: Path) -> None:
+    """A leaf that was written over another one is not taken for it, though all of it is well-formed."""
+    _, _, leaves = _root_of(filled)
+    data = bytearray((filled / "data.mdb").read_bytes())
+    first, second = (number * 4096 for number in leaves[:2])
+    data[second : second + 4096] = data[first : first + 4096]
+    (tmp_path / "data.mdb").write_bytes(data)
+    file = PageFile(tmp_path / "data.mdb")
+    assert file.page(leaves[0], pages._LEAF).nodes
+    with pytest.raises(CorruptionError, match=f"page {leaves[1]}$"):
+        file.page(leaves[1], pages._LEAF)
+
+
+def test_a_page_that_is_named_twice_is_damage(filled: Path, tmp_path: Path) -> None:
+    """A branch that leads to one page twice is found by who looks before LMDB writes, which would free it twice."""
+    root, nodes, _ = _root_of(filled)
+    data = bytearray((filled / "data.mdb").read_bytes())
+    first, second = (root * 4096 + node for node in nodes[:2])
+    data[second : second + 4] = data[first : first + 4]
+    (tmp_path / "data.mdb").write_bytes(data)
+    with pytest.raises(CorruptionError, match="named twice"):
+        PageFile(tmp_path / "data.mdb").read(lambda snapshot: snapshot.check())
+
+
 @pytest.mark.parametrize("how", ["zeroed", "flipped", "exchanged", "cut"])
 def test_damaged_pages_end_in_an_error_or_in_rows(filled: Path, tmp_path: Path, how: str) -> None:
     """Whatever is done to the file, each way to read it returns, or raises `CorruptionError`."""
