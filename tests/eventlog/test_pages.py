@@ -119,6 +119,21 @@ def test_a_page_that_is_named_twice_is_damage(filled: Path, tmp_path: Path) -> N
         PageFile(tmp_path / "data.mdb").read(lambda snapshot: snapshot.check())
 
 
+def test_a_list_of_free_pages_that_cannot_be_is_damage(filled: Path, tmp_path: Path) -> None:
+    """A list that is not as long as it says, or names a page twice, is found by who looks before LMDB writes."""
+    file = PageFile(filled / "data.mdb")
+    lists = file.read(lambda snapshot: [pages for _, pages in snapshot._rows(*snapshot.meta.free, b"", None)])
+    known = max(lists, key=len)
+    count = int.from_bytes(known[:8], "little")
+    assert count > 1
+    intact = (filled / "data.mdb").read_bytes()
+    assert intact.count(known) >= 1
+    for wrong in ((count + 1).to_bytes(8, "little") + known[8:], known[:8] + known[16:24] + known[16:]):
+        (tmp_path / "data.mdb").write_bytes(intact.replace(known, wrong))
+        with pytest.raises(CorruptionError, match="free pages"):
+            PageFile(tmp_path / "data.mdb").read(lambda snapshot: snapshot.check())
+
+
 @pytest.mark.parametrize("how", ["zeroed", "flipped", "exchanged", "cut"])
 def test_damaged_pages_end_in_an_error_or_in_rows(filled: Path, tmp_path: Path, how: str) -> None:
     """Whatever is done to the file, each way to read it returns, or raises `CorruptionError`."""

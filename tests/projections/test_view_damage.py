@@ -204,6 +204,20 @@ def test_views_of_an_older_version_are_not_damaged(lived: Path, tmp_path: Path) 
     assert rows_of(path) == rows_of(lived)
 
 
+@pytest.mark.parametrize("of", ["another log", "another life of the log"])
+def test_views_of_something_else_are_not_read(lived: Path, tmp_path: Path, of: str) -> None:
+    """Views whose stamp names another log, or another life of this one, are nobody's, whatever record they end at."""
+    path = copied(lived, tmp_path / "copy")
+    with EventLog(path, read_only=True) as log:
+        log_id, epoch = log.identity.log_id, log.identity.epoch
+        whose = (bytes(len(log_id)), epoch) if of == "another log" else (log_id, epoch + 1)
+        stamp = Stamp(LAYOUT, *whose, 1, log.read(0, 1)[0].hash)
+    row = _seal("stamp", b"stamp", _STAMP.pack(*stamp))
+    change_rows(path, "stamp", lambda rows: rows.update({b"stamp": row}))
+    with EventLog(path, read_only=True) as log:
+        assert threads_of(log).views.rows(log) is None
+
+
 def test_a_file_of_views_that_asks_for_too_much_is_replaced(
     lived: Path, configs: list[Config], expected: list[Any], tmp_path: Path
 ) -> None:
