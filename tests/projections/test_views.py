@@ -172,6 +172,22 @@ def test_a_value_that_the_log_does_not_vouch_for_is_not_returned(copy: Path, liv
         assert not threads_of(changed).views.distrusted
 
 
+@pytest.mark.parametrize("text", [b"row 1", b"mark 1", b"kind 1"])
+def test_a_value_in_a_rung_is_what_its_commit_recorded(copy: Path, lived: Path, text: bytes) -> None:
+    """A value within a rung's own row that was exchanged, checksum and all, is not returned."""
+    rows = open_rows(copy, read_only=False)
+    assert rows is not None
+    stamp = rows.stamp()
+    assert stamp is not None
+    held = {key: data for key, data in rows.range("rungs", b"", b"\xff" * 40) if text in data}
+    assert held
+    rows.write({"rungs": {key: data.replace(text, text[:-1] + b"9") for key, data in held.items()}}, stamp)
+    rows.rest()
+    with EventLog(lived, read_only=True) as log, EventLog(copy) as changed:
+        assert everything(changed) == everything(log)
+        assert threads_of(changed).views.distrusted
+
+
 def _renamed(chunks: dict[bytes, bytes]) -> dict[bytes, bytes]:
     """Return chunks of lists that say that they are maps."""
     return {key: bytes([data[0] ^ 0x10]) + data[1:] for key, data in chunks.items() if data[0] & 0xF0 == 0x90}
