@@ -17,7 +17,7 @@ import typer
 from .crash import Killed, Proof, inspect_kill, prove, run_and_kill
 from .options import AsJson
 from .output import program, progress_bar, say, size_text, write_json, write_pairs
-from .reading import opened
+from .reading import CannotOpen, opened
 from .stats import folder_bytes
 
 if TYPE_CHECKING:
@@ -65,13 +65,21 @@ def demo(
     as_json: AsJson = False,
 ) -> int:
     """Run the credit desk on real mortgage applications into a log, and say what the log has to say."""
+    from ..eventlog.errors import ConflictError
     from ..examples.applications import read_cases
 
     path, cases = log or new_path(), read_cases(limit)
+    with opened(path, read_only=False):
+        pass  # A path that cannot be a log is refused before anything else is said.
     if not as_json:
         say(f"Credit desk: {len(cases):,} mortgage applications (Boston 1990), each a thread of {path}")
     try:
         result = _run(path, cases, crash=crash, quiet=as_json)
+    except ConflictError as error:
+        raise CannotOpen(
+            f"another program is at work on the applications in {path}, and each of them has one writer at a time. "
+            f"Run the same command again when it is done, or give this demo a log of its own [{error.code}]"
+        ) from error
     except KeyboardInterrupt:
         sys.stderr.write(f"stopped. Go on with: {program()} demo --log {shlex.quote(str(path))} --limit {limit}\n")
         raise

@@ -52,7 +52,7 @@ def history(
         return 0
     _write_table(rows)
     if more:
-        say(f"only the newest {limit} are shown; --limit 0 shows all")
+        say(f"only the newest {limit} shown; --limit 0 shows all")
     return 0
 
 
@@ -82,7 +82,7 @@ def _write_table(rows: list[dict[str, Any]]) -> None:
                 str(row["step"]),
                 row["checkpoint_id"],
                 str(row["source"]),
-                short(_writers(row["writes"]), width=40),
+                short(_writers(row), width=40),
                 ", ".join(row["next"]) + (" (waits)" if row["interrupts"] else ""),
                 (row["created_at"] or "")[:19],
                 who_text(Who(row["actor"], row["reason"])),
@@ -95,6 +95,9 @@ def _write_table(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _writers(writes: Any) -> str:
-    """Return who wrote what made a checkpoint: nodes; at the input checkpoint, the channels of the input."""
+def _writers(row: dict[str, Any]) -> str:
+    """Return who wrote what made a checkpoint: the nodes; an input is the caller's."""
+    writes = row["writes"]
+    if row["source"] == "input":
+        return "(the caller)"
     return ", ".join(cast("Mapping[str, Any]", writes)) if isinstance(writes, Mapping) else ""

@@ -39,15 +39,15 @@ def threads(
         wanted = (row for row in every if not waiting or row["status"] == _INTERRUPTED or row["interrupts"])
         rows = list(islice(wanted, limit or None))
         more = next(wanted, None) is not None
-    if not rows:
-        raise NothingFound("no thread waits for an answer" if waiting else "the log has no thread yet")
     if as_json:
         for row in rows:
             write_json(row)
         return 0
+    if not rows:
+        raise NothingFound("no thread waits for an answer" if waiting else "the log has no thread yet")
     _write_table(rows)
     if more:
-        say(f"only the first {limit} are shown; --limit 0 shows all")
+        say(f"only the first {limit} shown; --limit 0 shows all")
     return 0
 
 

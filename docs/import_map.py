@@ -127,6 +127,15 @@ NEVER: dict[str, str] = {
 }
 """Modules and names that have no counterpart, and why."""
 
+_AT = "a path or SQLite connection names the log's folder, `fc.db` → `fc.db.lithograph`"
+LIMITED = {
+    "langgraph.types.RetryPolicy": "no node takes one yet",
+    "langgraph.types.CachePolicy": "no node takes one yet",
+    "langgraph.checkpoint.sqlite.SqliteSaver": _AT,
+    "langgraph.checkpoint.sqlite.aio.AsyncSqliteSaver": f"no graph runs asynchronously yet; {_AT}",
+}
+"""What cannot be done yet with a name that is there, or is otherwise."""
+
 HEAD = """\
 # Import map
 
@@ -196,7 +205,8 @@ def page() -> str:
 def _row(entry: Entry) -> str:
     if entry.target:
         room, _, name = entry.target.rpartition(".")
-        return f"| `{entry.name}` | `from {room} import {name}` |"
+        limit = LIMITED.get(f"{entry.module}.{entry.name}")
+        return f"| `{entry.name}` | `from {room} import {name}`{f' ({limit})' if limit else ''} |"
     return f"| `{entry.name}` | {'never: ' + entry.never if entry.never else '*not yet*'} |"
 
 

@@ -13,12 +13,12 @@ from ..eventlog.errors import ConflictError
 from ..eventlog.record import NO_ID
 from ..eventlog.texts import checked_text
 from ..projections.cells import PLAIN, Values, own
-from ..projections.errors import CheckpointerRequired
+from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.reader import threads_of
 from ..projections.run_metadata import run_metadata
 from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
 from .begin import Start, begin
-from .config import configurable, max_concurrency_of, recursion_limit_of
+from .config import configurable, current_scope, max_concurrency_of, recursion_limit_of
 from .driver import drive
 from .ending import end_run
 from .errors import InvalidRunId
@@ -32,6 +32,8 @@ from .rules import Rules
 from .run_writer import RunWriter
 from .stream import Stream
 from .tasks import RunScope
+
+_PAUSES = ("interrupted", "interrupt_before", "interrupt_after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,11 @@ class Run:
         return loop
 
     def _show_pause(self, loop: Loop) -> None:
+        if loop.journal is None and loop.status in _PAUSES and current_scope.get() is not None:
+            raise NotSupportedYet(
+                f"graph {loop.spec.name!r} was run within a node of another graph and stopped there, for an answer or "
+                "at a breakpoint: that comes with graphs inside graphs. Ask in a node of the outer graph."
+            )
         if loop.status == "interrupted":
             loop.paused_values()
         elif loop.status in ("interrupt_before", "interrupt_after"):

@@ -44,7 +44,7 @@ def open_folder(
     except PermissionError as error:
         raise LogLocked(f"{path} may not be read: {error}; check its permissions") from error
     if not exists and read_only:
-        raise NotALog(f"there is no log at {path}, and read_only does not make one; check the path")
+        raise NotALog(f"there is no log at {path}, and reading makes none; check the path")
     if not exists and os.path.expanduser(path) != str(path):
         raise NotALog(
             f"{path} begins with ~, which a shell expands, a program does not: pass Path({str(path)!r}).expanduser() "
@@ -65,7 +65,10 @@ def _is_log(path: Path) -> bool:
             return True
         others = {entry.name for entry in path.iterdir()} - _OURS
         if others:
-            raise NotALog(f"{path} is a folder with other things in it ({min(others)!r}, …): give the log its own path")
+            named = f"{min(others)!r}{', …' if len(others) > 1 else ''}"
+            raise NotALog(
+                f"{path} is no log: a folder with other things in it ({named}); give a log its own path"
+            )
         return False
     if not path.exists():
         return False

@@ -75,6 +75,23 @@ def test_a_finished_demo_is_not_done_again(lithograph: Lithograph, tmp_path: Pat
     assert "none of them new" in lithograph("demo", "--log", path, "--limit", 30).out
 
 
+@pytest.mark.crash
+def test_two_demos_on_one_log_do_not_disturb_what_is_decided(tmp_path: Path) -> None:
+    """Of two processes on the same applications whoever is overtaken says so in a line; then one of them can finish."""
+    path = tmp_path / "desk.lithograph"
+    command = [sys.executable, "-m", "lithograph.cli.main", "demo", "--log", str(path), "--limit", "60", "--json"]
+    desks = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for desk in desks:
+        _, errors = desk.communicate(timeout=60)
+        assert desk.returncode == 0 or ("another program is at work" in errors and len(errors.splitlines()) == 1)
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    with EventLog(path) as log:
+        assert prove(log, read_cases(60)).undecided == []
+        assert log.verify().ok
+
+
 def test_a_new_demo_takes_a_new_folder(tmp_path: Path) -> None:
     """Without --log nothing that exists is touched: the next free name is taken."""
     first = new_path(tmp_path)

@@ -200,6 +200,8 @@ def test_a_flipped_byte_is_found(lithograph: Lithograph, small_log: Path) -> Non
     (report,) = lithograph("verify", small_log, "--json").rows
     assert report["ok"] is False
     assert report["findings"]
+    (stream,) = {finding["stream"] for finding in report["findings"] if finding["kind"] == "record"}
+    assert len(bytes.fromhex(stream)) == 16  # the record that names it is the one that was changed
     assert_one_line(lithograph("tail", small_log, "-n", 3, "--json"), 1, "verify")
 
 

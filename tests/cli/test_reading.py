@@ -35,7 +35,7 @@ def test_threads_says_when_there_are_more(lithograph: Lithograph, shared_log: Pa
 
     assert ran.code == 0
     assert sum("finished" in line for line in ran.out.splitlines()) == 3
-    assert "only the first 3 are shown; --limit 0 shows all" in ran.out
+    assert "only the first 3 shown; --limit 0 shows all" in ran.out
 
 
 def test_history_is_newest_first_with_who_and_why(

@@ -19,6 +19,7 @@ from lithograph.graph import (
     Command,
     EmptyInputError,
     NothingToResume,
+    NotSupportedYet,
     StateGraph,
     UnknownInterruptError,
     interrupt,
@@ -280,3 +281,16 @@ def test_an_empty_command_is_empty_input(log: EventLog) -> None:
     graph.invoke({"n": 1}, ONE)
     with pytest.raises(EmptyInputError):
         graph.invoke(Command(), ONE)
+
+
+@pytest.mark.parametrize("as_node", [True, False])
+@pytest.mark.parametrize("options", [{}, {"interrupt_before": ["asks"]}])
+def test_a_question_within_a_graph_within_a_node_is_refused(
+    log: EventLog, as_node: bool, options: dict[str, Any]
+) -> None:
+    """Graphs inside graphs cannot ask yet: that is said, where the outer graph would go on as if all were answered."""
+    inner = chain(asks=ask()).compile(**options)
+    graph = chain(inner=inner if as_node else lambda state: inner.invoke(state)).compile(checkpointer=log)
+    with pytest.raises(NotSupportedYet, match="graphs inside graphs"):
+        graph.invoke({"n": 1, "log": []}, ONE)
+    assert inner.invoke({"n": 1, "log": []})["log"] == []

@@ -16,6 +16,7 @@ from lithograph.graph.persistence import Persistence
 from lithograph.graph.refold import refolded_state
 from lithograph.graph.rules import Rules
 
+from tests.graph.chains import ONE, chain, stamp
 from tests.oracle import corpus  # noqa: F401 - registers the scenarios
 from tests.oracle.api import lithograph
 from tests.oracle.harness import FACES, SCENARIOS, Face, Scenario, perform
@@ -222,6 +223,19 @@ def test_a_step_that_a_replay_at_exit_runs_again_is_refolded() -> None:
     graph.invoke(None, edit, durability="exit")
 
     _agree(graph)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_branch_that_begins_with_a_commands_writes_is_refolded(durability: Any) -> None:
+    """What a command writes at an earlier checkpoint is among the writes that its branch names, whoever folds them."""
+    with EventLog.in_memory() as log:
+        graph = chain(one=stamp("one"), two=stamp("two")).compile(checkpointer=log)
+        graph.invoke({"n": 1, "log": ["in"]}, ONE)
+        earlier = [*graph.get_state_history(ONE)][1].config
+        graph.invoke(Command(update={"n": 7, "log": ["edited"]}), earlier, durability=durability)
+        for snapshot in [graph.get_state(ONE), *graph.get_state_history(ONE)]:
+            assert graph.get_state(snapshot.config, fold="reducers").values == snapshot.values
+        assert graph.get_state(ONE).values == {"n": 7, "log": ["in", "one", "edited", "two"]}
 
 
 def test_refolding_an_empty_thread_gives_an_empty_snapshot() -> None:
