@@ -208,15 +208,11 @@ class StreamRungs:
         return cell
 
     def _whole(self, row: CellRow, data: Any, digest: bytes, key: bytes) -> Cell:
-        if digest:
-            if not isinstance(data, bytes):
-                data = self._log.get_blob(lift_blob(data))
-            cell = LazyCell(data, self._values.decode)
-            if row.form == ResultOp.WHOLE and whole_digest(key, data) != digest:
-                raise self._mismatch(row)
-            if row.form == ResultOp.WHOLE:
-                return cell
+        if digest and not isinstance(data, bytes):
+            data = self._log.get_blob(lift_blob(data))
         if row.form == ResultOp.WHOLE:
+            if digest and whole_digest(key, data) != digest:
+                raise self._mismatch(row)
             return LazyCell(data, self._values.decode)
         result = ChannelResult(row.channel, row.form, data, b"")
         cell = fold_step({}, [result], {}, self._values)[row.channel]

@@ -28,7 +28,7 @@ TORN_VIEWS = (
         _RUNGS,
         "        if digest and whole_digest(key, self._values.raw(cell.value)) != digest:\n",
         "        if False:\n",
-        "tests/projections/test_views.py::test_a_value_in_a_rung_is_what_its_commit_recorded",
+        "tests/laws/test_views.py",
     ),
     Break(
         "an older row in its place is missed",

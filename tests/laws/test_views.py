@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lithograph.eventlog import EventLog
-from lithograph.eventlog.derived import TABLES
-from lithograph.graph import START, StateGraph
+from lithograph.eventlog.derived import TABLES, open_rows
+from lithograph.graph import START, LastValueAfterFinish, StateGraph
 from lithograph.projections import rebuild_views, view_pass, view_writer
 from lithograph.projections.reader import threads_of
 from typing_extensions import TypedDict
@@ -107,3 +107,45 @@ def test_a_list_to_which_nothing_is_added_costs_the_views_nothing(tmp_path: Path
         assert len(notes) * 400 < kept < 2 * len(notes) * 400
     with EventLog(tmp_path / "log") as log:
         assert graph.builder.compile(checkpointer=log).get_state(config).values["notes"] == notes
+
+
+class Held(TypedDict, total=False):
+    """A value that nobody sees before the run would end, and steps to wait through."""
+
+    held: Annotated[str, LastValueAfterFinish(str)]
+    steps: Annotated[list[str], operator.add]
+
+
+def test_a_value_that_waits_in_a_kept_state_is_what_its_commit_recorded(tmp_path: Path) -> None:
+    """One that was exchanged there, checksum and all, comes out of no fold: the log is folded instead."""
+    builder: StateGraph[Any] = StateGraph(Held)
+    builder.add_node("hold", lambda state: {"held": f"held {len(state['steps']):04}"})
+    for before, name in (("hold", "one"), ("one", "two")):
+        builder.add_node(name, lambda state, name=name: {"steps": [name]})
+        builder.add_edge(before, name)
+    builder.add_edge(START, "hold")
+    with EventLog(tmp_path / "log") as log:
+        graph = builder.compile(checkpointer=log)
+        for turn in range(8):
+            graph.invoke({"steps": [f"turn {turn}"]}, {"configurable": {"thread_id": "t"}})
+        rebuild_views(log)
+        expected = sight(graph, "t")
+    assert expected.live["values"]["held"].startswith("held ")
+    rows = open_rows(tmp_path / "log", read_only=False)
+    assert rows is not None
+    stamp = rows.stamp()
+    assert stamp is not None
+    kept = {
+        (table, key): data
+        for table in ("rungs", "chunks")
+        for key, data in rows.range(table, b"", b"\xff" * 64)
+        if b"held 0" in data
+    }
+    assert kept
+    for (table, key), data in kept.items():
+        rows.write({table: {key: data.replace(b"held 0", b"fake 0")}}, stamp)
+    rows.rest()
+    with EventLog(tmp_path / "log") as log:
+        seen = sight(builder.compile(checkpointer=log), "t")
+        assert same(seen, expected), difference(seen, expected)
+        assert threads_of(log).views.distrusted
