@@ -70,8 +70,8 @@ PROOFS: dict[Key, str] = {
         "version >= since",
     ): "`since` is the version of the run's claim, and the versions here are those of writes",
     (
-        "graph/loop.py",
-        "Loop.commit",
+        "graph/commits.py",
+        "next_commit",
         "{**closed.cells, **closed.untracked} if closed.untracked else closed.cells",
         "(closed.cells if closed.untracked else {**closed.cells, **closed.untracked})",
     ): "planning looks at what triggers nodes and at the Sends, and those channels are the graph's own, all tracked; "
