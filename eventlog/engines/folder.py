@@ -66,9 +66,7 @@ def _is_log(path: Path) -> bool:
         others = {entry.name for entry in path.iterdir()} - _OURS
         if others:
             named = f"{min(others)!r}{', …' if len(others) > 1 else ''}"
-            raise NotALog(
-                f"{path} is no log: a folder with other things in it ({named}); give a log its own path"
-            )
+            raise NotALog(f"{path} is no log: a folder with other things in it ({named}); give a log its own path")
         return False
     if not path.exists():
         return False

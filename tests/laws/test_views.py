@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lithograph.eventlog import EventLog
 from lithograph.eventlog.derived import TABLES, open_rows
 from lithograph.graph import START, LastValueAfterFinish, StateGraph
-from lithograph.projections import rebuild_views, view_pass, view_writer
+from lithograph.projections import ThreadInfo, rebuild_views, threads, view_pass, view_writer
 from lithograph.projections.reader import threads_of
 from typing_extensions import TypedDict
 
@@ -149,3 +149,29 @@ def test_a_value_that_waits_in_a_kept_state_is_what_its_commit_recorded(tmp_path
         seen = sight(builder.compile(checkpointer=log), "t")
         assert same(seen, expected), difference(seen, expected)
         assert threads_of(log).views.distrusted
+
+
+def test_views_of_another_life_of_the_log_are_not_believed(tmp_path: Path) -> None:
+    """A log that was set back to a backup and went on otherwise is not read through views of what it was to become."""
+    builder: StateGraph[Any] = StateGraph(Desk)
+    builder.add_node("count", lambda state: {"n": state["n"] + 1, "notes": [f"note {state['n']}"]})
+    builder.add_edge(START, "count")
+
+    def goes_on(path: Path, first: int) -> tuple[Sight, list[ThreadInfo]]:
+        with EventLog(path) as log:
+            graph = builder.compile(checkpointer=log)
+            for n in range(first, first + 6 * RUNG_EVERY):
+                graph.invoke({"n": n}, {"configurable": {"thread_id": "t"}})
+            rebuild_views(log)
+            return sight(graph, "t"), [*threads(log)]
+
+    goes_on(tmp_path / "log", 0)
+    shutil.copytree(tmp_path / "log", tmp_path / "backup")
+    goes_on(tmp_path / "log", 100)
+    expected = goes_on(tmp_path / "backup", 200)
+    shutil.rmtree(tmp_path / "backup" / "views")
+    shutil.copytree(tmp_path / "log" / "views", tmp_path / "backup" / "views")
+    with EventLog(tmp_path / "backup", read_only=True) as log:
+        assert [*threads(log)] == expected[1]
+        seen = sight(builder.compile(checkpointer=log), "t")
+    assert same(seen, expected[0]), difference(seen, expected[0])
