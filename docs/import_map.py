@@ -132,7 +132,7 @@ LIMITED = {
     "langgraph.types.RetryPolicy": "no node takes one yet",
     "langgraph.types.CachePolicy": "no node takes one yet",
     "langgraph.checkpoint.sqlite.SqliteSaver": _AT,
-    "langgraph.checkpoint.sqlite.aio.AsyncSqliteSaver": f"no graph runs asynchronously yet; {_AT}",
+    "langgraph.checkpoint.sqlite.aio.AsyncSqliteSaver": _AT,
 }
 """What cannot be done yet with a name that is there, or is otherwise."""
 

@@ -5,10 +5,11 @@ Each call that runs is a `Run`. Reading a thread's state and history is `Persist
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any
 
+from ..eventlog.beside import beside
 from ..eventlog.clock import CheckpointIds, SystemClock
 from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
@@ -16,6 +17,7 @@ from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.types import RunnableConfig, StateSnapshot, StateUpdate
 from .config import merge_configs
 from .editing import edit
+from .errors import MethodNotYet
 from .persistence import Persistence
 from .rules import Rules
 from .run import LastStream, Options, Run
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
     from .builder import StateGraph
 
 _MODES = frozenset({"values", "updates", "checkpoints", "tasks", "debug", "custom"})
+_LATER = frozenset(
+    {
+        *("get_graph", "aget_graph", "get_subgraphs", "aget_subgraphs", "batch", "abatch", "clear_cache"),
+        *("get_input_schema", "get_output_schema", "get_input_jsonschema", "get_output_jsonschema"),
+        *("get_context_jsonschema", "aclear_cache"),
+    }
+)
 _DURABILITIES = ("sync", "async", "exit")
 
 
@@ -140,15 +149,98 @@ class CompiledStateGraph:
         go on with those of the fork; the ones of steps that were not committed here come again. Raises what
         `invoke` raises, from the iterator.
         """
-        if subgraphs:
-            raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
-        modes, single = _modes(stream_mode, debug=self.debug if debug is None else debug)
-        options = self._options(config, context, interrupt_before, interrupt_after, durability)
-        output = _keys(output_keys, self.spec.stream_channels)
-        stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        single, stream, run = self._streamed(
+            config,
+            context=context,
+            stream_mode=stream_mode,
+            output_keys=output_keys,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            durability=durability,
+            subgraphs=subgraphs,
+            debug=debug,
+            on_conflict=on_conflict,
+        )
         chunks = stream.chunks
-        with closing(self._run(options, stream, on_conflict).steps(input)) as steps:
+        with closing(run.steps(input)) as steps:
             for _ in steps:
+                while chunks:
+                    chunk: Chunk = chunks.popleft()
+                    yield chunk[1] if single else chunk
+        while chunks:
+            chunk = chunks.popleft()
+            yield chunk[1] if single else chunk
+
+    async def ainvoke(
+        self,
+        input: Any,
+        config: RunnableConfig | Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: Durability | None = None,
+        on_conflict: str = "raise",
+    ) -> Any:
+        """Do what `invoke` does on the event loop, which goes on meanwhile: nodes that are coroutines run on it.
+
+        A plain function as a node runs on a worker thread. After a failure the step's other tasks are cancelled. When
+        the calling task is cancelled, what finished is recorded, and the run can be gone on with.
+        """
+        if stream_mode != "values":
+            steps = self.astream(
+                input,
+                config,
+                context=context,
+                stream_mode=stream_mode,
+                output_keys=output_keys,
+                interrupt_before=interrupt_before,
+                interrupt_after=interrupt_after,
+                durability=durability,
+                on_conflict=on_conflict,
+            )
+            return [chunk async for chunk in steps]
+        options = self._options(config, context, interrupt_before, interrupt_after, durability)
+        output = _keys(output_keys, self.spec.output_channels)
+        last = LastStream(output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        async with aclosing(self._run(options, last, on_conflict).asteps(input)) as steps:
+            async for _ in steps:
+                pass
+        return last.result()
+
+    async def astream(
+        self,
+        input: Any,
+        config: RunnableConfig | Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: Durability | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        on_conflict: str = "raise",
+    ) -> AsyncIterator[Any]:
+        """Do what `stream` does on the event loop; see `ainvoke`. Custom chunks come while their nodes run."""
+        single, stream, run = self._streamed(
+            config,
+            context=context,
+            stream_mode=stream_mode,
+            output_keys=output_keys,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            durability=durability,
+            subgraphs=subgraphs,
+            debug=debug,
+            on_conflict=on_conflict,
+        )
+        chunks = stream.chunks
+        async with aclosing(run.asteps(input)) as steps:
+            async for _ in steps:
                 while chunks:
                     chunk: Chunk = chunks.popleft()
                     yield chunk[1] if single else chunk
@@ -226,6 +318,47 @@ class CompiledStateGraph:
             store=self.store,
         )
 
+    async def aget_state(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        *,
+        subgraphs: bool = False,
+        fold: str = "recorded",
+    ) -> StateSnapshot:
+        """Do what `get_state` does beside the event loop."""
+        return await beside(self.get_state, config, subgraphs=subgraphs, fold=fold)
+
+    async def aget_state_history(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        *,
+        filter: Mapping[str, Any] | None = None,
+        before: RunnableConfig | Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[StateSnapshot]:
+        """Do what `get_state_history` does beside the event loop; lazily."""
+        history = self.get_state_history(config, filter=filter, before=before, limit=limit)
+        while (entry := await beside(next, history, None)) is not None:
+            yield entry
+
+    async def aupdate_state(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        values: Any,
+        as_node: str | None = None,
+        task_id: str | None = None,
+    ) -> RunnableConfig:
+        """Do what `update_state` does beside the event loop."""
+        return await beside(self.update_state, config, values, as_node, task_id)
+
+    async def abulk_update_state(
+        self,
+        config: RunnableConfig | Mapping[str, Any],
+        supersteps: Sequence[Sequence[StateUpdate]],
+    ) -> RunnableConfig:
+        """Do what `bulk_update_state` does beside the event loop."""
+        return await beside(self.bulk_update_state, config, supersteps)
+
     def with_config(self, config: RunnableConfig | Mapping[str, Any] | None = None, **parts: Any) -> CompiledStateGraph:
         """Return the same graph with a config that every call begins from; `parts` are further keys of it.
 
@@ -244,6 +377,12 @@ class CompiledStateGraph:
             config=merge_configs(self.config, config, parts),
         )
 
+    def __getattr__(self, name: str) -> Any:
+        """Say of LangGraph's methods that are to come that they are; of anything else what Python says."""
+        if name in _LATER:
+            raise MethodNotYet(f"{name}() of a compiled graph comes in a later release")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     def get_name(self) -> str:
         """Return the graph's name."""
         return self.name
@@ -256,6 +395,29 @@ class CompiledStateGraph:
                 f"No checkpointer set: {what} needs one. Compile with checkpointer=EventLog(path)."
             )
         return self._persistence
+
+    def _streamed(
+        self,
+        config: Mapping[str, Any] | None,
+        *,
+        context: Any,
+        stream_mode: str | Sequence[str] | None,
+        output_keys: str | Sequence[str] | None,
+        interrupt_before: Sequence[str] | str | None,
+        interrupt_after: Sequence[str] | str | None,
+        durability: str | None,
+        subgraphs: bool,
+        debug: bool | None,
+        on_conflict: str,
+    ) -> tuple[bool, Stream, Run]:
+        """Return whether one mode was asked for by name, the stream, and the run that fills it."""
+        if subgraphs:
+            raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
+        modes, single = _modes(stream_mode, debug=self.debug if debug is None else debug)
+        options = self._options(config, context, interrupt_before, interrupt_after, durability)
+        output = _keys(output_keys, self.spec.stream_channels)
+        stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        return single, stream, self._run(options, stream, on_conflict)
 
     def _run(self, options: Options, stream: Stream, on_conflict: str) -> Run:
         if on_conflict not in ("raise", "fork"):

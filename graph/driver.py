@@ -1,12 +1,12 @@
 """Drives a loop with threads: one task runs on the caller's thread, several side by side in a pool.
 
-The loop itself does no I/O and knows no threads; another driver may run it on an event loop.
+The loop itself does no I/O and knows no threads; `async_driver` runs it on an event loop.
 """
 
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ..projections.fold import Cells
@@ -31,20 +31,25 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
             loop.on_task_done(todo[0])
         elif todo:
             yield from _side_by_side(loop, todo, max_concurrency)
-        going = yield from _next_step(loop)
+        going, refusal = next_step(loop)
+        if refusal is not None:
+            yield
+            raise refusal
 
 
-def _next_step(loop: Loop) -> Generator[None, None, bool]:
-    """Close the step and plan the next one; when that is refused, show what the tasks did, and nothing of the close."""
+def next_step(loop: Loop) -> tuple[bool, Exception | None]:
+    """Close the step and plan the next one: whether there is one, and what refused it.
+
+    When it was refused there is to be shown what the tasks did, and nothing of the close; then it is to be raised.
+    """
     chunks = loop.stream.chunks
     before = len(chunks)
     try:
-        return loop.close() and loop.tick()
-    except Exception:
+        return loop.close() and loop.tick(), None
+    except Exception as error:  # noqa: BLE001 - whoever drives raises it
         while len(chunks) > before:
             chunks.pop()
-        yield
-        raise
+        return False, error
 
 
 def _run(loop: Loop, task: Task, cells: Cells) -> None:

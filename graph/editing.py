@@ -8,7 +8,6 @@ from typing import Any, cast
 from ..eventlog.clock import CheckpointIds
 from ..eventlog.events import RunEnded, RunStarted
 from ..projections.fold import fold_step
-from ..projections.reader import threads_of
 from ..projections.snapshot import config_of
 from ..projections.types import RunnableConfig, StateUpdate
 from .config import configurable
@@ -79,7 +78,7 @@ def edit(
     assert loop.state is not None
     journal.append([RunEnded("edited", loop.state.id)], loop.now_us())
     writer.drain()
-    journal.publish(threads_of(log))
+    journal.publish()
     return cast("RunnableConfig", config_of(thread.id, loop.state.namespace, loop.state.id))
 
 

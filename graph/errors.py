@@ -147,6 +147,12 @@ class SubgraphNotFound(GraphError, ValueError):
     code = "LG432"
 
 
+class MethodNotYet(NotSupportedYet, AttributeError):
+    """A method of LangGraph's that is wanted and not there; `hasattr` says no."""
+
+    code: ClassVar[str] = "LG433"
+
+
 class GraphBubbleUp(BaseException):
     """The root of the signals that leave user code."""
 

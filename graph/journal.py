@@ -12,7 +12,7 @@ from ..eventlog.events import CheckpointCommitted, Event
 from ..eventlog.log import EventLog
 from ..projections.cells import Values
 from ..projections.digests import channel_key
-from ..projections.reader import StreamPast, Threads
+from ..projections.reader import StreamPast, threads_of
 from ..projections.state import CheckpointState
 from ..projections.thread import Thread
 from ..projections.view_writer import poke_views
@@ -75,7 +75,7 @@ class Journal:
             key = self._keys[place] = channel_key(self._scope_key, namespace, channel)
         return key
 
-    def publish(self, threads: Threads) -> None:
+    def publish(self) -> None:
         """Let readers begin where the run ended, and views follow. Only after everything is durable."""
-        threads.publish(self.thread, self._values)
+        threads_of(self._log).publish(self.thread, self._values)
         poke_views(self._log)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
 
+from ..eventlog.beside import beside
 from ..eventlog.clock import CheckpointIds, Clock, id_text
 from ..eventlog.context import Actor
 from ..eventlog.errors import ConflictError
@@ -14,7 +16,6 @@ from ..eventlog.record import NO_ID
 from ..eventlog.texts import checked_text
 from ..projections.cells import PLAIN, Values, own
 from ..projections.errors import CheckpointerRequired, NotSupportedYet
-from ..projections.reader import threads_of
 from ..projections.run_metadata import run_metadata
 from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
 from .begin import Start, begin
@@ -84,19 +85,36 @@ class Run:
         try:
             yield from self._steps(given)
         except ConflictError as conflict:
-            writer = self._writer
-            left = isinstance(conflict.__context__, GeneratorExit)
-            if not self._forks_on_conflict or writer is None or conflict is self._failure or left:
-                raise
-            lost = Lost(self._id, self._base, self._begun, writer.durable, goes_on=self._goes_on)
-            config, given = branch(cast("Persistence", self._persistence), self._options.config, lost, given)
-            self._options = replace(self._options, config=config)
+            given = self._on_a_branch(conflict, given)
             yield from self._steps(given)
+
+    async def asteps(self, given: Any) -> AsyncGenerator[None]:
+        """Run as `steps` does, on the event loop."""
+        try:
+            async with aclosing(self._asteps(given)) as steps:
+                async for _ in steps:
+                    yield
+        except ConflictError as conflict:
+            given = await beside(self._on_a_branch, conflict, given)
+            async with aclosing(self._asteps(given)) as steps:
+                async for _ in steps:
+                    yield
+
+    def _on_a_branch(self, conflict: ConflictError, given: Any) -> Any:
+        """Begin the branch of a run that lost its thread and return its input; raises the conflict otherwise."""
+        writer = self._writer
+        # Whoever closes the iterator, or cancels the task, wants no more of it.
+        left = conflict.__context__ is not None and not isinstance(conflict.__context__, Exception)
+        if not self._forks_on_conflict or writer is None or conflict is self._failure or left:
+            raise conflict
+        lost = Lost(self._id, self._base, self._begun, writer.durable, goes_on=self._goes_on)
+        config, given = branch(cast("Persistence", self._persistence), self._options.config, lost, given)
+        self._options = replace(self._options, config=config)
+        return given
 
     def _steps(self, given: Any) -> Iterator[None]:
         max_concurrency = max_concurrency_of(self._options.config)
-        loop, threads_log = self._prepare(given)
-        writer = loop.journal.writer if loop.journal is not None else None
+        loop = self._prepare(given)
         outcome = "stopped"
         try:
             yield
@@ -104,25 +122,53 @@ class Run:
             outcome = _outcome(loop)
             self._show_pause(loop)
             yield
-        except ConflictError:
-            outcome = "lost"
-            raise
-        except Exception:
-            outcome = "failed"
+        except Exception as error:
+            outcome = _outcome_of(error)
             raise
         finally:
-            if writer is not None:
-                writer.release()
-            if outcome != "lost" and loop.journal is not None and loop.records:
-                end_run(loop, outcome)
-                loop.journal.writer.drain()
-                loop.journal.publish(threads_of(cast("Persistence", threads_log).log))
+            self._end(loop, outcome)
         yield
+        self._raise_failure(loop)
+
+    async def _asteps(self, given: Any) -> AsyncGenerator[None]:
+        from . import async_driver
+
+        max_concurrency = max_concurrency_of(self._options.config)
+        loop = await beside(self._prepare, given)
+        outcome = "stopped"
+        try:
+            yield
+            async with aclosing(async_driver.drive(loop, max_concurrency=max_concurrency)) as steps:
+                async for _ in steps:
+                    yield
+            outcome = _outcome(loop)
+            self._show_pause(loop)
+            yield
+        except Exception as error:
+            outcome = _outcome_of(error)
+            raise
+        finally:
+            await beside(self._end, loop, outcome)
+        yield
+        self._raise_failure(loop)
+
+    def _end(self, loop: Loop, outcome: str) -> None:
+        """Record how the run ended; durable when this returns."""
+        journal = loop.journal
+        if journal is None:
+            return
+        journal.writer.release()
+        if outcome != "lost" and loop.records:
+            end_run(loop, outcome)
+            journal.writer.drain()
+            journal.publish()
+
+    def _raise_failure(self, loop: Loop) -> None:
         if loop.failure is not None:
             self._failure = loop.failure
             raise loop.failure
 
-    def _prepare(self, given: Any) -> tuple[Loop, Persistence | None]:
+    def _prepare(self, given: Any) -> Loop:
         options, persistence = self._options, self._persistence
         if persistence is None:
             if isinstance(given, Command) and cast("Command[Any]", given).resumes:
@@ -131,7 +177,7 @@ class Run:
                 )
             loop = self._loop(PLAIN, None, None, None)
             begin(loop, Start(None, {}, False, False, options.durability, None, frozenset()), given)
-            return loop, None
+            return loop
         thread = persistence.open(options.config)
         not_from_within(thread)
         start = self._start(thread, given)
@@ -146,7 +192,7 @@ class Run:
             journal.writer.release()
             raise
         self._goes_on = loop.commits and not loop.run.offered
-        return loop, persistence
+        return loop
 
     def _start(self, thread: OpenThread, given: Any) -> Start:
         config = self._options.config
@@ -307,6 +353,10 @@ def _run_id(config: Mapping[str, Any], clock: Clock) -> bytes:
         raise InvalidRunId(
             f"run_id must be a UUID or its text, not {given!r}: pass uuid.uuid4(), or leave it out. Nothing was stored."
         ) from None
+
+
+def _outcome_of(error: Exception) -> str:
+    return "lost" if isinstance(error, ConflictError) else "failed"
 
 
 def _outcome(loop: Loop) -> str:

@@ -42,14 +42,20 @@ class Stream:
         self.wants_updates = "updates" in self.modes
         self.wants_tasks = self._debug or "tasks" in self.modes
         self.wants_checkpoints = self._debug or "checkpoints" in self.modes
+        self.is_live = "custom" in self.modes
+        """Whether tasks may send chunks while they run."""
+        self.on_chunk: Callable[[], Any] | None = None
+        """Called when one has been sent; from any thread."""
         self.chunks: deque[Chunk] = deque()
         self.output_keys = frozenset((output,) if isinstance(output, str) else output)
         self._shown_keys = frozenset((shown,) if isinstance(shown, str) else shown)
 
     def custom(self, chunk: Any) -> None:
         """Pass on what user code sent; any thread."""
-        if "custom" in self.modes:
+        if self.is_live:
             self.chunks.append(("custom", chunk))
+            if (wake := self.on_chunk) is not None:
+                wake()
 
     def values(self, values: Callable[[], Any]) -> None:
         """Show the state's values."""

@@ -277,31 +277,74 @@ def execute(
 
     Catches what user code raises; a `KeyboardInterrupt`, `SystemExit` or foreign signal goes through.
     """
-    scope = TaskScope(task, checkpoint)
-    token = current_scope.set(scope)
-    node = task.node
-    try:
+    with _Running(task, checkpoint) as scope:
         checks = StrictChecks(task, cells, strict) if strict is not None else None
-        result = node.call(task.input, scope)
-        unknown = node.unknown_keys(result)
-        if checks is not None:
-            checks.inputs_unchanged()
-            checks.keys_known(unknown)
-        elif unknown:
-            task.run.warn_unknown(node.name, unknown)
-        writes = node.writes(result)
-        writes += node.edges
-        for branch in node.branches:
+        result = task.node.call(task.input, scope)
+        writes = _own_writes(task, result, checks)
+        for branch in task.node.branches:
             fresh = fresh_values(branch.reads, writes, cells, channels, values)
             writes += branch.route(fresh, result, scope)
         task.writes = writes
-    except GraphInterrupt as signal:
-        task.interrupts = signal.interrupts
-    except Exception as error:  # noqa: BLE001 - a node may raise anything; the loop records and raises it
-        note(error, task)
-        task.error = error
-    finally:
-        current_scope.reset(token)
+
+
+async def aexecute(
+    task: Task,
+    cells: Cells,
+    channels: Mapping[str, Channel],
+    checkpoint: bytes,
+    *,
+    values: Values,
+    strict: Values | None = None,
+) -> None:
+    """Do what `execute` does on an event loop; a cancellation goes through, and leaves the task not run."""
+    with _Running(task, checkpoint) as scope:
+        checks = StrictChecks(task, cells, strict) if strict is not None else None
+        result = await task.node.acall(task.input, scope)
+        writes = _own_writes(task, result, checks)
+        for branch in task.node.branches:
+            fresh = fresh_values(branch.reads, writes, cells, channels, values)
+            writes += await branch.aroute(fresh, result, scope)
+        task.writes = writes
+
+
+class _Running:
+    """A task while its user code runs: its scope is at hand, and what the code raises is the task's outcome."""
+
+    __slots__ = ("_scope", "_token")
+
+    def __init__(self, task: Task, checkpoint: bytes) -> None:
+        self._scope = TaskScope(task, checkpoint)
+
+    def __enter__(self) -> TaskScope:
+        self._token = current_scope.set(self._scope)
+        return self._scope
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        """Say whether what was raised is dealt with."""
+        current_scope.reset(self._token)
+        task = self._scope.task
+        if isinstance(error, GraphInterrupt):
+            task.interrupts = error.interrupts
+            return True
+        if isinstance(error, Exception):
+            note(error, task)
+            task.error = error
+            return True
+        return False
+
+
+def _own_writes(task: Task, result: Any, checks: StrictChecks | None) -> list[Write]:
+    """Return what a node's result writes by itself, before its routers are asked."""
+    node = task.node
+    unknown = node.unknown_keys(result)
+    if checks is not None:
+        checks.inputs_unchanged()
+        checks.keys_known(unknown)
+    elif unknown:
+        task.run.warn_unknown(node.name, unknown)
+    writes = node.writes(result)
+    writes += node.edges
+    return writes
 
 
 def note(error: BaseException, task: Task) -> None:

@@ -8,10 +8,11 @@ runs the same code on a worker thread.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from ..eventlog.beside import beside
 from ..eventlog.clock import any_id
 from ..eventlog.configs import configurable, thread_id_of, thread_text
 from ..eventlog.engine import ANY
@@ -92,7 +93,7 @@ class EventLogSaver:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await _beside(self.close)
+        await beside(self.close)
 
     # Reading
 
@@ -229,11 +230,11 @@ class EventLogSaver:
 
     async def aget(self, config: Mapping[str, Any]) -> Checkpoint | None:
         """Do what `get` does."""
-        return await _beside(self.get, config)
+        return await beside(self.get, config)
 
     async def aget_tuple(self, config: Mapping[str, Any]) -> CheckpointTuple | None:
         """Do what `get_tuple` does."""
-        return await _beside(self.get_tuple, config)
+        return await beside(self.get_tuple, config)
 
     async def alist(
         self,
@@ -245,7 +246,7 @@ class EventLogSaver:
     ) -> AsyncIterator[CheckpointTuple]:
         """Do what `list` does: each checkpoint is read when it is asked for."""
         listed = self.list(config, filter=filter, before=before, limit=limit)
-        while (found := await _beside(next, listed, None)) is not None:
+        while (found := await beside(next, listed, None)) is not None:
             yield found
 
     async def aput(
@@ -256,7 +257,7 @@ class EventLogSaver:
         new_versions: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Do what `put` does."""
-        return await _beside(self.put, config, checkpoint, metadata, new_versions)
+        return await beside(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self,
@@ -266,23 +267,23 @@ class EventLogSaver:
         task_path: str = "",
     ) -> None:
         """Do what `put_writes` does."""
-        await _beside(self.put_writes, config, writes, task_id, task_path)
+        await beside(self.put_writes, config, writes, task_id, task_path)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Do what `copy_thread` does."""
-        await _beside(self.copy_thread, source_thread_id, target_thread_id)
+        await beside(self.copy_thread, source_thread_id, target_thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Do what `delete_thread` does."""
-        await _beside(self.delete_thread, thread_id)
+        await beside(self.delete_thread, thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Do what `delete_for_runs` does."""
-        await _beside(self.delete_for_runs, run_ids)
+        await beside(self.delete_for_runs, run_ids)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Do what `prune` does."""
-        await _beside(self.prune, thread_ids, strategy=strategy)
+        await beside(self.prune, thread_ids, strategy=strategy)
 
     # Parts
 
@@ -351,13 +352,6 @@ class _Ready:
     def __await__(self) -> Generator[None, None, None]:
         return
         yield
-
-
-async def _beside(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """Return `work(…)` as done on a worker thread, so that the event loop goes on."""
-    import asyncio  # only who awaits pays for it
-
-    return await asyncio.to_thread(work, *args, **kwargs)
 
 
 def _found(thread: OpenThread, checkpoint_id: str) -> Place | None:

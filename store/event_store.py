@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
+from ..eventlog.beside import beside
 from ..eventlog.blobs import BLOB_THRESHOLD, lift_blob
 from ..eventlog.clock import Clock
 from ..eventlog.engine import ANY
@@ -87,9 +88,7 @@ class EventLogStore(BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do what `batch` does, in another thread; the actor of the calling task is kept."""
-        import asyncio
-
-        return await asyncio.to_thread(self.batch, list(ops))
+        return await beside(self.batch, list(ops))
 
     def _look(
         self, reads: list[_Read | None], writes: list[ItemPut | ItemDeleted]

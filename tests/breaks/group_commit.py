@@ -110,8 +110,8 @@ GROUP_COMMIT = (
     Break(
         "a loop goes on turning while another process writes",
         "projections/checkpointer.py",
-        "    return await asyncio.to_thread(work, *args, **kwargs)\n",
-        "    return work(*args, **kwargs)\n",
+        "        return await beside(self.get_tuple, config)\n",
+        "        return self.get_tuple(config)\n",
         "tests/projections/test_checkpointer_async.py",
     ),
 )

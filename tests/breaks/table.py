@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .crashes import CRASHES
+from .event_loop import EVENT_LOOP
 from .group_commit import GROUP_COMMIT
 from .lmdb_care import LMDB_CARE
 from .torn_views import TORN_VIEWS
@@ -14,6 +15,7 @@ from .versions import VERSIONS
 THEMES = {
     "lmdb_care": LMDB_CARE,
     "group_commit": GROUP_COMMIT,
+    "event_loop": EVENT_LOOP,
     "values": VALUES,
     "types_of_values": TYPES_OF_VALUES,
     "verifying": VERIFYING,

@@ -294,3 +294,14 @@ def test_a_question_within_a_graph_within_a_node_is_refused(
     with pytest.raises(NotSupportedYet, match="graphs inside graphs"):
         graph.invoke({"n": 1, "log": []}, ONE)
     assert inner.invoke({"n": 1, "log": []})["log"] == []
+
+
+def test_a_method_that_is_to_come_says_so(log: EventLog) -> None:
+    """LangGraph's methods that are not there yet are named; `hasattr` says no, as of any other name."""
+    graph = chain(one=stamp("one")).compile(checkpointer=log)
+    for name in ("get_graph", "batch", "aget_subgraphs"):
+        assert not hasattr(graph, name)
+        with pytest.raises(NotSupportedYet, match=rf"{name}\(\).*later release"):
+            getattr(graph, name)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = graph.nonsense

@@ -29,7 +29,7 @@ CASES = [
     pytest.param(case, face, id=f"{case.name}-{face.name}")
     for case in SCENARIOS.values()
     for face in (FACES[0], FACES[2])
-    if case.exit or face.durability != "exit"
+    if case.fits(face)
 ]
 
 

@@ -105,6 +105,7 @@ def test_a_signal_in_a_parallel_task_ends_the_run(log: EventLog, signal: type[Ba
     graph = parallel(stops=stops, other=stamp("other")).compile(checkpointer=log)
     with pytest.raises(signal):
         graph.invoke({"n": 1, "log": []}, ONE)
+    assert [task.error for task in graph.get_state(ONE).tasks] == [None, None]
     gate.set()
     assert sorted(graph.invoke(None, ONE)["log"]) == ["other", "stops"]
 

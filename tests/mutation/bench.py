@@ -21,6 +21,7 @@ TESTS = (
     "tests/oracle/test_*.py",
     "tests/graph/test_differences*.py",
     "tests/graph/test_law_*.py",
+    "tests/graph/test_async.py",
     "tests/laws/test_*.py",
 )
 """The oracle tests and the laws."""

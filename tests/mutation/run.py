@@ -27,7 +27,7 @@ from .sites import Mutant, draw, mutants
 TARGETS = (
     *(f"graph/{name}.py" for name in ("loop", "tasks", "writes", "rules", "begin", "update", "interrupts")),
     *(f"graph/{name}.py" for name in ("ahead", "answering", "run_input", "commits", "journal", "step_record")),
-    *(f"graph/{name}.py" for name in ("outcomes", "at_exit", "ending", "stream", "driver")),
+    *(f"graph/{name}.py" for name in ("outcomes", "at_exit", "ending", "stream", "driver", "async_driver")),
     *(f"projections/{name}.py" for name in ("fold", "channels", "cells", "state", "snapshot", "thread", "splices")),
 )
 """The loop, the tasks and the fold."""

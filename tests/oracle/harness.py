@@ -9,11 +9,12 @@ Read `test_oracle.py` next.
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,12 +36,17 @@ class Face:
     durability: str
     modes: tuple[str, ...] | None = None
     on_disk: bool = False
+    on_loop: bool = False
+    """Whether the async twins are called, each on an event loop of its own."""
 
 
 FACES = (
     Face("invoke", "async"),
     Face("stream", "sync", MODES, on_disk=True),
     Face("exit", "exit", ("values", "checkpoints")),
+    Face("ainvoke", "async", on_loop=True),
+    Face("astream", "sync", MODES, on_disk=True, on_loop=True),
+    Face("aexit", "exit", ("values", "checkpoints"), on_loop=True),
 )
 
 
@@ -53,6 +59,11 @@ class Scenario:
     run: Callable[[Api, Script], None]
     exit: bool = True
     past: bool = True
+    on_loop: bool = True
+
+    def fits(self, face: Face) -> bool:
+        """Whether the script can be compared when it is performed in this way."""
+        return (self.exit or face.durability != "exit") and (self.on_loop or not face.on_loop)
 
     @property
     def summary(self) -> str:
@@ -74,17 +85,18 @@ SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(
-    *features: str, exit: bool = True, past: bool = True
+    *features: str, exit: bool = True, past: bool = True, on_loop: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a scenario.
 
     `exit=False` when its script needs the checkpoint of every superstep; `past=False` when the design shows
-    its past differently on purpose (a command's writes ahead of a step): then only the live state is reread.
+    its past differently on purpose (a command's writes ahead of a step): then only the live state is reread;
+    `on_loop=False` when LangGraph on an event loop shows how it was stopped instead of what the graph did.
     """
 
     def register(run: Callable[..., None]) -> Callable[..., None]:
         assert run.__name__ not in SCENARIOS, f"two scenarios are called {run.__name__}"
-        SCENARIOS[run.__name__] = Scenario(run.__name__, frozenset(features), run, exit, past)
+        SCENARIOS[run.__name__] = Scenario(run.__name__, frozenset(features), run, exit, past, on_loop)
         return run
 
     return register
@@ -140,7 +152,7 @@ class Script:
     def invoke(self, value: Any, *, error: str | None = None, **options: Any) -> Any:
         """`graph.invoke`, whatever the face."""
         config, options = self._prepare(options)
-        return self._perform("invoke", lambda: self.graph.invoke(value, config, **options), error, config)
+        return self._perform("invoke", lambda: self._call("invoke", value, config, **options), error, config)
 
     def stream(self, value: Any, modes: str | Sequence[str], *, error: str | None = None, **options: Any) -> Any:
         """`graph.stream` to its end; chunks that came before an error are compared too."""
@@ -149,7 +161,7 @@ class Script:
 
         def consume() -> Any:
             wanted = modes if isinstance(modes, str) else list(modes)
-            for item in self.graph.stream(value, config, stream_mode=wanted, **options):
+            for item in self._items("stream", value, config, stream_mode=wanted, **options):
                 chunks.append(normal.chunk(modes, item) if isinstance(modes, str) else normal.chunk(*item))
             return None
 
@@ -161,7 +173,7 @@ class Script:
         chunks: list[dict[str, Any]] = []
 
         def read() -> None:
-            stream = self.graph.stream(value, config, stream_mode=mode, **options)
+            stream = self._items("stream", value, config, stream_mode=mode, **options)
             for chunk in stream:
                 chunks.append(normal.chunk(mode, chunk))
                 if len(chunks) == behind:
@@ -172,24 +184,26 @@ class Script:
 
     def state(self, *, thread: Any = "1", at: Any = None, error: str | None = None) -> Any:
         """`graph.get_state`, live or at a checkpoint."""
-        return self._perform("get_state", lambda: self.graph.get_state(self.config(thread, at)), error)
+        return self._perform("get_state", lambda: self._call("get_state", self.config(thread, at)), error)
 
     def history(self, *, thread: Any = "1", at: Any = None, error: str | None = None, **options: Any) -> Any:
         """`graph.get_state_history` as a list, newest first."""
-        read = self.graph.get_state_history
-        return self._perform("history", lambda: list(read(self.config(thread, at), **options)), error)
+        config = self.config(thread, at)
+        return self._perform("history", lambda: list(self._items("get_state_history", config, **options)), error)
 
     def update(
         self, values: Any, *, thread: Any = "1", at: Any = None, error: str | None = None, **options: Any
     ) -> Any:
         """`graph.update_state`, then the live state."""
         config = self.config(thread, at)
-        return self._perform("update_state", lambda: self.graph.update_state(config, values, **options), error, config)
+        return self._perform(
+            "update_state", lambda: self._call("update_state", config, values, **options), error, config
+        )
 
     def bulk(self, steps: Any, *, thread: Any = "1", at: Any = None, error: str | None = None) -> Any:
         """`graph.bulk_update_state`, then the live state."""
         config = self.config(thread, at)
-        return self._perform("bulk_update", lambda: self.graph.bulk_update_state(config, steps), error, config)
+        return self._perform("bulk_update", lambda: self._call("bulk_update_state", config, steps), error, config)
 
     def config(self, thread: Any = "1", at: Any = None, extra: dict[str, Any] | None = None) -> dict[str, Any]:
         """The config of a thread, or of one of its checkpoints when `at` is a snapshot's config."""
@@ -199,6 +213,28 @@ class Script:
             self._threads[thread] = None
         configurable = {**place_of, **(at["configurable"] if at else {}), **extra.get("configurable", {})}
         return {**extra, "configurable": configurable}
+
+    def _call(self, method: str, *given: Any, **options: Any) -> Any:
+        """Call a method of the graph, or its async twin."""
+        if not self.face.on_loop:
+            return getattr(self.graph, method)(*given, **options)
+        return asyncio.run(getattr(self.graph, f"a{method}")(*given, **options))
+
+    def _items(self, method: str, *given: Any, **options: Any) -> Generator[Any, None, None]:
+        """Yield what an iterator of the graph's yields, or its async twin; whoever leaves early closes it."""
+        if not self.face.on_loop:
+            yield from getattr(self.graph, method)(*given, **options)
+            return
+        with asyncio.Runner() as runner:
+            items = getattr(self.graph, f"a{method}")(*given, **options)
+            try:
+                while True:
+                    try:
+                        yield runner.run(anext(items))
+                    except StopAsyncIteration:
+                        return
+            finally:
+                runner.run(items.aclose())
 
     def _prepare(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         config = self.config(options.pop("thread", "1"), options.pop("at", None), options.pop("config", None))

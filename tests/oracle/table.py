@@ -17,10 +17,11 @@ PATH = Path(__file__).parents[2] / "docs" / "oracle-graphs.md"
 _HEAD = """# The graphs that are compared with LangGraph
 
 Each graph below is written once and run on LangGraph and on Lithograph, through `invoke`, through `stream`
-with all six modes at durability `sync`, and at durability `exit`. Results, stream chunks, snapshots,
-history, tasks and interrupts must be equal, and equal again after the log was reopened; ids, times and the
-completion order of parallel tasks are the only things that may differ. Where Lithograph differs on purpose
-is tested in `tests/graph/test_differences.py`. Made by `python -m tests.oracle.table`; do not edit.
+with all six modes at durability `sync`, and at durability `exit`, each on threads and on an event loop. Results,
+stream chunks, snapshots, history, tasks and interrupts must be equal, and equal again after the log was
+reopened; ids, times and the completion order of parallel tasks are the only things that may differ. Where
+Lithograph differs on purpose is tested in `tests/graph/test_differences.py`. Made by
+`python -m tests.oracle.table`; do not edit.
 """
 
 

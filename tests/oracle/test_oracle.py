@@ -24,7 +24,7 @@ CASES = [
     pytest.param(name, face, id=f"{name}-{face.name}")
     for name, case in harness.SCENARIOS.items()
     for face in harness.FACES
-    if case.exit or face.durability != "exit"
+    if case.fits(face)
 ]
 
 

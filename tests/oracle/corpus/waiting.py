@@ -147,7 +147,7 @@ def left_before_a_question(api: Api, t: Script) -> None:
     t.go(api.Command(resume="yes"))
 
 
-@scenario("stream left early", "parallel", "finished siblings kept", exit=False, past=False)
+@scenario("stream left early", "parallel", "finished siblings kept", exit=False, past=False, on_loop=False)
 def left_in_parallel(api: Api, t: Script) -> None:
     """A stream left while a sibling runs: it is waited for and kept; a command then closes the finished step."""
 

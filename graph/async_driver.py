@@ -1,0 +1,116 @@
+"""Drives a loop on an event loop: nodes are tasks of it, and all that blocks is done beside it.
+
+The same machine as `driver` runs, in the same order. What the machine does by itself (planning, folding, recording)
+is done on a worker thread when there is a log, so the event loop goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TypeVar
+
+from ..eventlog.beside import beside
+from ..projections.fold import Cells
+from .driver import next_step
+from .loop import Loop
+from .tasks import Task, aexecute
+
+T = TypeVar("T")
+
+
+async def drive(loop: Loop, *, max_concurrency: int | None) -> AsyncGenerator[None]:
+    """Run supersteps until the loop is done, paused or failed; yields whenever there may be something to show.
+
+    What tasks raise is on the loop (`failure`), not raised here; a cancellation goes through and leaves no task behind.
+    """
+    going = await machine(loop, loop.tick)
+    while going:
+        yield
+        todo = [task for task in loop.tasks if not task.done]
+        if todo:
+            async with aclosing(_side_by_side(loop, todo, max_concurrency)) as steps:
+                async for _ in steps:
+                    yield
+        going, refusal = await machine(loop, lambda: next_step(loop))
+        if refusal is not None:
+            yield
+            raise refusal
+
+
+async def machine(loop: Loop, work: Callable[[], T]) -> T:
+    """Return `work()`, which may wait for the log, as done beside the event loop."""
+    return work() if loop.journal is None else await beside(work)
+
+
+async def _run(loop: Loop, task: Task, cells: Cells, limit: asyncio.Semaphore | None) -> None:
+    assert loop.state is not None
+    if limit is not None:
+        async with limit:
+            await _run(loop, task, cells, None)
+        return
+    with loop.run.acting():
+        await aexecute(task, cells, loop.spec.channels, loop.state.id, values=loop.values, strict=loop.strict)
+
+
+async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> AsyncGenerator[None]:
+    """Run tasks at once. After a failure the others are cancelled; what finished before is kept."""
+    cells = loop.visible_cells()
+    limit = asyncio.Semaphore(max_concurrency) if max_concurrency else None
+    running = {asyncio.create_task(_run(loop, task, cells, limit)): task for task in tasks}
+    waiting = set(running)
+    news = _News(loop)
+    try:
+        while waiting:
+            done = await news.or_done(waiting)
+            waiting -= done
+            for future in [future for future in running if future in done]:
+                future.result()
+                await machine(loop, lambda task=running[future]: loop.on_task_done(task))
+            if any(running[future].error is not None for future in done):
+                return
+            if waiting or len(tasks) > 1:
+                # What a single task did is shown when the step is closed: who stops reading behind it finds it done.
+                yield
+    finally:
+        news.close()
+        await _cancelled(waiting)
+
+
+async def _cancelled(running: set[asyncio.Task[None]]) -> None:
+    """Cancel tasks and return when they have ended."""
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running)
+
+
+class _News:
+    """Wakes who waits for tasks when one of them sends a chunk."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._stream = loop.stream
+        self._events = asyncio.get_running_loop()
+        self._came = asyncio.Event()
+        self._waiter: asyncio.Task[bool] | None = None
+        if self._stream.is_live:
+            self._stream.on_chunk = lambda: self._events.call_soon_threadsafe(self._came.set)
+
+    async def or_done(self, tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+        """Return the tasks that are done, when there are some, or when a chunk came."""
+        if not self._stream.is_live:
+            return (await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))[0]
+        if self._waiter is None:
+            self._waiter = asyncio.create_task(self._came.wait())
+        await asyncio.wait({*tasks, self._waiter}, return_when=asyncio.FIRST_COMPLETED)
+        if self._waiter.done():
+            self._waiter = None
+            self._came.clear()
+        return {task for task in tasks if task.done()}
+
+    def close(self) -> None:
+        """Wait for no more chunks."""
+        self._stream.on_chunk = None
+        if self._waiter is not None:
+            self._waiter.cancel()
