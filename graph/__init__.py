@@ -59,6 +59,7 @@ from .types import (
     StateUpdate,
     StreamMode,
     StreamWriter,
+    default_retry_on,
 )
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "StateUpdate",
     "StreamMode",
     "StreamWriter",
+    "default_retry_on",
     "add_messages",
     "get_config",
     "get_runtime",

@@ -20,6 +20,7 @@ from ..projections.channels import Channel, EphemeralValue, NamedBarrierValue, T
 from ..projections.types import END, ROOT, START, TASKS, Send
 from .branch import branch_spec
 from .injection import INJECTED, Callee
+from .retry import RetryPolicy
 from .schema import Schema, coerce_context, visible_hints
 from .scope import NodeScope
 from .spec import MISSING, BranchSpec, GraphSpec, NodeSpec, Write, branch_channel, join_channel
@@ -44,6 +45,7 @@ class NodeNote:
     metadata: Mapping[str, Any] | None
     ends: tuple[str, ...]
     is_graph: bool
+    retry: tuple[RetryPolicy, ...]
 
 
 @dataclass(slots=True)
@@ -141,6 +143,7 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
         input_schema=note.input_schema,
         fn=note.callee.fn,
         ends=note.ends,
+        retry=note.retry,
     )
 
 

@@ -19,6 +19,7 @@ from ..projections.types import END, START, Command
 from .assembly import BranchNote, GraphNotes, NodeNote, assemble
 from .branch import destinations as branch_destinations
 from .injection import callee, default_name, is_runnable
+from .retry import policies_of
 from .schema import Schema, analyse, input_hint, visible_hints
 from .spec import GraphSpec
 
@@ -99,12 +100,12 @@ class StateGraph(Generic[StateT]):
         """Add a node: `add_node(fn)` takes the function's name, `add_node("name", fn)` the one given.
 
         The node's input schema is `input_schema`, else what annotates its first parameter, else the state's.
-        Raises `ValueError` for a name that is taken, reserved or holds `|` or `:`, `NotSupportedYet` for
+        `retry_policy`: one or several; of several the first that matches an error says whether the node is tried
+        again. Raises `ValueError` for a name that is taken, reserved or holds `|` or `:`, `NotSupportedYet` for
         options of a later release.
         """
         _refuse_later(
             defer=defer or None,
-            retry_policy=retry_policy,
             cache_policy=cache_policy,
             error_handler=error_handler,
             timeout=timeout,
@@ -120,7 +121,8 @@ class StateGraph(Generic[StateT]):
         ends = tuple(destinations) if destinations is not None else _command_ends(action)
         inferred = input_schema or (None if is_runnable(action) else input_hint(action))
         is_graph = isinstance(getattr(action, "spec", None), GraphSpec)
-        note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph)
+        retry = policies_of(retry_policy)
+        note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph, retry)
         self._notes.nodes[name] = note
         if inferred is not None:
             self._add_schema(inferred)

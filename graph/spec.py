@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from .retry import RetryPolicy
 from .scope import NodeScope
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class NodeSpec:
     input_schema: Any = None
     fn: Any = None
     ends: tuple[str, ...] = ()
+    retry: tuple[RetryPolicy, ...] = ()
+    """Whether the node is tried again when it failed: the first policy that matches says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ comes out is raw; the loop encodes it, once, on its own thread.
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -24,6 +25,7 @@ from ..projections.lending import copied, lent, lent_input
 from ..projections.types import START, TASKS, Interrupt, RunnableConfig, Send
 from .config import current_scope
 from .errors import GraphInterrupt, UnknownKeyWarning
+from .retry import pause_before_retry
 from .rules import PUSH
 from .spec import NodeSpec, Write
 from .strict import StrictChecks
@@ -107,6 +109,7 @@ class Task:
     __slots__ = (
         "_asked",
         "answers",
+        "attempt",
         "error",
         "given",
         "input",
@@ -139,6 +142,7 @@ class Task:
         self.error: BaseException | None = None
         self.restored = False
         """Whether the task had finished in an earlier run."""
+        self.attempt = 1
 
     @property
     def done(self) -> bool:
@@ -160,6 +164,11 @@ class Task:
         """Return the place of the question that is being asked, from 0."""
         self._asked += 1
         return self._asked - 1
+
+    def begin_again(self, input: Any) -> None:
+        """Be as before the attempt that failed, but for the answers that it was given."""
+        self.attempt += 1
+        self.input, self.error, self._asked = input, None, 0
 
 
 class TaskScope:
@@ -212,6 +221,7 @@ class TaskScope:
                     task_id=id_text(self.task.planned.id),
                     thread_id=run.thread_id,
                     run_id=run.run_id,
+                    node_attempt=self.task.attempt,
                 ),
             )
         return self._runtime
@@ -277,14 +287,19 @@ def execute(
 
     Catches what user code raises; a `KeyboardInterrupt`, `SystemExit` or foreign signal goes through.
     """
-    with _Running(task, checkpoint) as scope:
-        checks = StrictChecks(task, cells, strict) if strict is not None else None
-        result = task.node.call(task.input, scope)
-        writes = _own_writes(task, result, checks)
-        for branch in task.node.branches:
-            fresh = fresh_values(branch.reads, writes, cells, channels, values)
-            writes += branch.route(fresh, result, scope)
-        task.writes = writes
+    while True:
+        with _Running(task, checkpoint) as scope:
+            checks = StrictChecks(task, cells, strict) if strict is not None else None
+            result = task.node.call(task.input, scope)
+            writes = _own_writes(task, result, checks)
+            for branch in task.node.branches:
+                fresh = fresh_values(branch.reads, writes, cells, channels, values)
+                writes += branch.route(fresh, result, scope)
+            task.writes = writes
+        pause = _pause_before_retry(task, cells, values)
+        if pause is None:
+            return
+        time.sleep(pause)
 
 
 async def aexecute(
@@ -297,14 +312,21 @@ async def aexecute(
     strict: Values | None = None,
 ) -> None:
     """Do what `execute` does on an event loop; a cancellation goes through, and leaves the task not run."""
-    with _Running(task, checkpoint) as scope:
-        checks = StrictChecks(task, cells, strict) if strict is not None else None
-        result = await task.node.acall(task.input, scope)
-        writes = _own_writes(task, result, checks)
-        for branch in task.node.branches:
-            fresh = fresh_values(branch.reads, writes, cells, channels, values)
-            writes += await branch.aroute(fresh, result, scope)
-        task.writes = writes
+    import asyncio  # only who awaits pays for it
+
+    while True:
+        with _Running(task, checkpoint) as scope:
+            checks = StrictChecks(task, cells, strict) if strict is not None else None
+            result = await task.node.acall(task.input, scope)
+            writes = _own_writes(task, result, checks)
+            for branch in task.node.branches:
+                fresh = fresh_values(branch.reads, writes, cells, channels, values)
+                writes += await branch.aroute(fresh, result, scope)
+            task.writes = writes
+        pause = _pause_before_retry(task, cells, values)
+        if pause is None:
+            return
+        await asyncio.sleep(pause)
 
 
 class _Running:
@@ -331,6 +353,17 @@ class _Running:
             task.error = error
             return True
         return False
+
+
+def _pause_before_retry(task: Task, cells: Cells, values: Values) -> float | None:
+    """Make a failed task ready for another attempt and return the seconds to wait for it; `None` when it gets none."""
+    error, retry = task.error, task.node.retry
+    if error is None or not retry:
+        return None
+    pause = pause_before_retry(retry, error, task.attempt)
+    if pause is not None:
+        task.begin_again(task_input(task, cells, values))
+    return pause
 
 
 def _own_writes(task: Task, result: Any, checks: StrictChecks | None) -> list[Write]:

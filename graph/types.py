@@ -1,15 +1,14 @@
 """The public types of the graph room, under LangGraph's names.
 
-Values that projections read too live in `projections/types.py` and are re-exported here. Policies are
-plain data: this release keeps `RetryPolicy` and `CachePolicy` importable and refuses them where they are
-given.
+Values that projections read too live in `projections/types.py`, `RetryPolicy` in `retry`; they are re-exported here.
+This release keeps `CachePolicy` importable and refuses it where it is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from ..projections.types import (
     END,
@@ -23,6 +22,7 @@ from ..projections.types import (
     StateSnapshot,
     StateUpdate,
 )
+from .retry import RetryPolicy, default_retry_on
 
 __all__ = [
     "END",
@@ -43,6 +43,7 @@ __all__ = [
     "StateUpdate",
     "StreamMode",
     "StreamWriter",
+    "default_retry_on",
 ]
 
 Durability = Literal["sync", "async", "exit"]
@@ -58,17 +59,6 @@ StreamWriter = Callable[[Any], None]
 """Sends one chunk to the `custom` stream; injected into a parameter `writer: StreamWriter`."""
 
 ContextT = TypeVar("ContextT")
-
-
-class RetryPolicy(NamedTuple):
-    """How often and when a failed node is tried again (seconds)."""
-
-    initial_interval: float = 0.5
-    backoff_factor: float = 2.0
-    max_interval: float = 128.0
-    max_attempts: int = 3
-    jitter: bool = True
-    retry_on: type[Exception] | Sequence[type[Exception]] | Callable[[Exception], bool] = Exception
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

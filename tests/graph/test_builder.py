@@ -21,7 +21,7 @@ from lithograph.graph.errors import (
 )
 from lithograph.graph.messages import MessagesState
 from lithograph.graph.spec import GraphSpec
-from lithograph.graph.types import END, START, CachePolicy, Command, RetryPolicy, Runtime, Send
+from lithograph.graph.types import END, START, CachePolicy, Command, Runtime, Send
 from lithograph.projections.channels import NamedBarrierValue, Topic
 from pydantic import BaseModel
 
@@ -350,7 +350,6 @@ def test_a_literal_command_annotation_is_validated() -> None:
     "option",
     [
         {"defer": True},
-        {"retry_policy": RetryPolicy()},
         {"cache_policy": CachePolicy()},
         {"error_handler": node_a},
         {"timeout": 1.0},

@@ -191,3 +191,50 @@ def fail_in_entry_router(api: Api, t: Script) -> None:
     t.go({"log": ["in"]}, thread=None, error="OddError")
     broken[0] = False
     t.go({"log": ["new"]}, thread=None)
+
+
+@scenario("failure", "RetryPolicy", "parallel", "attempts in runtime")
+def tried_again(api: Api, t: Script) -> None:
+    """A node fails twice and works at the third attempt, beside one that works at once."""
+    calls: list[int] = []
+
+    def flaky(state: Log, runtime: api.Runtime) -> Any:
+        calls.append(1)
+        t.note("attempt", runtime.execution_info.node_attempt, state["log"])
+        if len(calls) % 3:
+            raise OddError(len(calls) % 3, "not yet")
+        return {"log": ["flaky"]}
+
+    builder = api.StateGraph(Log)
+    builder.add_node("flaky", flaky, retry_policy=api.RetryPolicy(initial_interval=0.01, jitter=False))
+    builder.add_node("steady", lambda state: {"log": ["steady"]})
+    builder.add_edge(api.START, "flaky")
+    builder.add_edge(api.START, "steady")
+    t.compile(builder)
+    t.go({"log": ["in"]})
+    t.go({"log": ["again"]})
+
+
+@scenario("failure", "RetryPolicy", "linear", "several policies", "invoke(None) after a failure")
+def tried_again_in_vain(api: Api, t: Script) -> None:
+    """The first policy that matches allows two attempts; the run fails, and the next call tries twice again."""
+    calls: list[int] = []
+
+    def fails(state: Log) -> Any:
+        calls.append(1)
+        t.note("call", len(calls))
+        if len(calls) < 4:
+            raise OddError(len(calls), "not yet")
+        return {"log": ["at last"]}
+
+    policies = [
+        api.RetryPolicy(retry_on=KeyError, max_attempts=9, initial_interval=0.01, jitter=False),
+        api.RetryPolicy(retry_on=(OddError,), max_attempts=2, initial_interval=0.01, jitter=False),
+        api.RetryPolicy(max_attempts=9, initial_interval=0.01, jitter=False),
+    ]
+    builder = api.StateGraph(Log)
+    builder.add_node("fails", fails, retry_policy=policies)
+    builder.add_edge(api.START, "fails")
+    t.compile(builder)
+    t.go({"log": ["in"]}, error="OddError")
+    t.go(None)
