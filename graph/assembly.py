@@ -16,7 +16,14 @@ from typing import Any
 import ormsgpack
 from blake3 import blake3
 
-from ..projections.channels import Channel, EphemeralValue, NamedBarrierValue, Topic
+from ..projections.channels import (
+    Channel,
+    EphemeralValue,
+    LastValueAfterFinish,
+    NamedBarrierValue,
+    NamedBarrierValueAfterFinish,
+    Topic,
+)
 from ..projections.types import END, ROOT, START, TASKS, Send
 from .branch import branch_spec
 from .injection import INJECTED, Callee
@@ -46,6 +53,7 @@ class NodeNote:
     ends: tuple[str, ...]
     is_graph: bool
     retry: tuple[RetryPolicy, ...]
+    defer: bool
 
 
 @dataclass(slots=True)
@@ -172,11 +180,12 @@ def _branches(notes: GraphNotes, source: str, targets: Targets) -> tuple[BranchS
 def _all_channels(notes: GraphNotes) -> dict[str, Channel]:
     channels: dict[str, Channel] = dict(notes.channels)
     channels[START] = EphemeralValue(notes.input_schema)
-    for node in notes.nodes:
-        channels[branch_channel(node)] = EphemeralValue(Any, guard=False)
+    for name, node in notes.nodes.items():
+        channels[branch_channel(name)] = LastValueAfterFinish(Any) if node.defer else EphemeralValue(Any, guard=False)
     for starts, end in notes.joins:
         if end != END:
-            channels[join_channel(starts, end)] = NamedBarrierValue(str, starts)
+            barrier = NamedBarrierValueAfterFinish if notes.nodes[end].defer else NamedBarrierValue
+            channels[join_channel(starts, end)] = barrier(str, starts)
     channels[TASKS] = Topic(Send)
     return {key: channel.named(key) for key, channel in channels.items()}
 

@@ -100,12 +100,11 @@ class StateGraph(Generic[StateT]):
         """Add a node: `add_node(fn)` takes the function's name, `add_node("name", fn)` the one given.
 
         The node's input schema is `input_schema`, else what annotates its first parameter, else the state's.
-        `retry_policy`: one or several; of several the first that matches an error says whether the node is tried
-        again. Raises `ValueError` for a name that is taken, reserved or holds `|` or `:`, `NotSupportedYet` for
-        options of a later release.
+        `defer`: the node runs when the run would otherwise end. `retry_policy`: one or several; of several the first
+        that matches an error says whether the node is tried again. Raises `ValueError` for a name that is taken,
+        reserved or holds `|` or `:`, `NotSupportedYet` for options of a later release.
         """
         _refuse_later(
-            defer=defer or None,
             cache_policy=cache_policy,
             error_handler=error_handler,
             timeout=timeout,
@@ -122,7 +121,7 @@ class StateGraph(Generic[StateT]):
         inferred = input_schema or (None if is_runnable(action) else input_hint(action))
         is_graph = isinstance(getattr(action, "spec", None), GraphSpec)
         retry = policies_of(retry_policy)
-        note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph, retry)
+        note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph, retry, defer)
         self._notes.nodes[name] = note
         if inferred is not None:
             self._add_schema(inferred)

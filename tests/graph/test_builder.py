@@ -349,7 +349,6 @@ def test_a_literal_command_annotation_is_validated() -> None:
 @pytest.mark.parametrize(
     "option",
     [
-        {"defer": True},
         {"cache_policy": CachePolicy()},
         {"error_handler": node_a},
         {"timeout": 1.0},

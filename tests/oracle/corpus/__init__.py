@@ -4,7 +4,7 @@ from . import linear  # isort: skip
 from . import branching, parallel, sends, commands  # isort: skip
 from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
 from . import reducers, channels, chat, schemas  # isort: skip
-from . import failures, durability, context, streaming, threads  # isort: skip
+from . import failures, deferred, durability, context, streaming, threads  # isort: skip
 
 __all__ = [
     "branching",
@@ -12,6 +12,7 @@ __all__ = [
     "channels",
     "chat",
     "commands",
+    "deferred",
     "context",
     "durability",
     "failures",
