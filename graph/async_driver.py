@@ -58,9 +58,9 @@ async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | No
     """Run tasks at once. After a failure the others are cancelled; what finished before is kept."""
     cells = loop.visible_cells()
     limit = asyncio.Semaphore(max_concurrency) if max_concurrency else None
+    news = _News(loop)  # before anybody can send any
     running = {asyncio.create_task(_run(loop, task, cells, limit)): task for task in tasks}
     waiting = set(running)
-    news = _News(loop)
     try:
         while waiting:
             done = await news.or_done(waiting)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from ..projections.fold import Cells
 from .loop import Loop
+from .stream import Stream
 from .tasks import Task, execute
 
 _MOST_WORKERS = 32
@@ -25,7 +27,7 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
     while going:
         yield
         todo = [task for task in loop.tasks if not task.done]
-        if len(todo) == 1:
+        if len(todo) == 1 and not loop.stream.is_live:
             _run(loop, todo[0], loop.visible_cells())
             # Shown when the step is closed: who stops reading behind it finds the step done.
             loop.on_task_done(todo[0])
@@ -62,19 +64,21 @@ def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) ->
     """Run tasks in a pool. After a failure nothing is started that waits for a worker; the others are kept."""
     cells = loop.visible_cells()
     workers = min(max_concurrency or _MOST_WORKERS, len(tasks))
+    news = _News(loop.stream)  # before anybody can send any
     with ThreadPoolExecutor(workers, thread_name_prefix="lithograph") as pool:
         futures: dict[Future[None], Task] = {
             pool.submit(contextvars.copy_context().run, _run, loop, task, cells): task for task in tasks
         }
         waiting = set(futures)
         try:
-            yield from _as_they_finish(loop, futures, waiting, workers)
+            yield from _as_they_finish(loop, futures, waiting, workers, news)
         except GeneratorExit:
             if loop.commits:
                 _cancel(list(futures)[workers:])
                 _keep_rest(loop, futures, waiting)
             raise
         finally:
+            news.close()
             _cancel(futures)
 
 
@@ -87,21 +91,49 @@ def _keep_rest(loop: Loop, futures: dict[Future[None], Task], waiting: set[Futur
 
 
 def _as_they_finish(
-    loop: Loop, futures: dict[Future[None], Task], waiting: set[Future[None]], workers: int
+    loop: Loop, futures: dict[Future[None], Task], waiting: set[Future[None]], workers: int, news: _News
 ) -> Iterator[None]:
     # Each of the first has a worker of its own: it counts as started even when a sibling fails at once.
     queued = list(futures)[workers:]
     while waiting:
-        done, _rest = wait(waiting, return_when=FIRST_COMPLETED)
+        done = news.or_done(waiting)
         waiting -= done
         for future in (future for future in futures if future in done and not future.cancelled()):
             future.result()
             loop.on_task_done(futures[future])
             if futures[future].error is not None:
                 _cancel(queued)
-        yield
+        if waiting or len(futures) > 1:
+            # What a single task did is shown when the step is closed, as if it had run here.
+            yield
 
 
 def _cancel(futures: Iterable[Future[None]]) -> None:
     for future in futures:
         future.cancel()
+
+
+class _News:
+    """Wakes who waits for tasks when one of them sends a chunk."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._came: Future[None] = Future()
+        if stream.is_live:
+            stream.on_chunk = self._tell
+
+    def or_done(self, tasks: set[Future[None]]) -> set[Future[None]]:
+        """Return the tasks that are done, when there are some, or when a chunk came."""
+        done, _rest = wait({*tasks, self._came}, return_when=FIRST_COMPLETED)
+        if self._came.done():
+            # Before what came is shown: a chunk behind that wakes again.
+            self._came = Future()
+        return done & tasks
+
+    def close(self) -> None:
+        """Wait for no more chunks."""
+        self._stream.on_chunk = None
+
+    def _tell(self) -> None:
+        with suppress(InvalidStateError):  # several at once: one of them is enough
+            self._came.set_result(None)
