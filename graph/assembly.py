@@ -52,7 +52,8 @@ class NodeNote:
     metadata: Mapping[str, Any] | None
     ends: tuple[str, ...]
     is_graph: bool
-    retry: tuple[RetryPolicy, ...]
+    retry: tuple[RetryPolicy, ...] | None
+    """`None`: the graph's default."""
     defer: bool
 
 
@@ -64,6 +65,8 @@ class GraphNotes:
     input_schema: Any
     output_schema: Any
     context_schema: Any
+    retry: tuple[RetryPolicy, ...] = ()
+    """For nodes that were given no policy of their own."""
     schemas: dict[Any, Schema] = field(default_factory=dict[Any, Schema])
     channels: dict[str, Channel] = field(default_factory=dict[str, Channel])
     nodes: dict[str, NodeNote] = field(default_factory=dict[str, NodeNote])
@@ -151,7 +154,7 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
         input_schema=note.input_schema,
         fn=note.callee.fn,
         ends=note.ends,
-        retry=note.retry,
+        retry=notes.retry if note.retry is None else note.retry,
     )
 
 

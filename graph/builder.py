@@ -120,11 +120,29 @@ class StateGraph(Generic[StateT]):
         ends = tuple(destinations) if destinations is not None else _command_ends(action)
         inferred = input_schema or (None if is_runnable(action) else input_hint(action))
         is_graph = isinstance(getattr(action, "spec", None), GraphSpec)
-        retry = policies_of(retry_policy)
+        retry = None if retry_policy is None else policies_of(retry_policy)
         note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph, retry, defer)
         self._notes.nodes[name] = note
         if inferred is not None:
             self._add_schema(inferred)
+        return self
+
+    def set_node_defaults(
+        self,
+        *,
+        retry_policy: Any = None,
+        cache_policy: Any = None,
+        error_handler: Any = None,
+        timeout: Any = None,
+    ) -> Self:
+        """Say how nodes go that were told nothing of their own; what `add_node` was told wins, before or after this.
+
+        Raises `NotSupportedYet` for options of a later release.
+        """
+        self._warn_if_compiled("a default")
+        _refuse_later(cache_policy=cache_policy, error_handler=error_handler, timeout=timeout)
+        if retry_policy is not None:
+            self._notes.retry = policies_of(retry_policy)
         return self
 
     def add_edge(self, start_key: str | Sequence[str], end_key: str) -> Self:

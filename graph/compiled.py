@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..eventlog.beside import beside
@@ -15,6 +16,7 @@ from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
 from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.types import RunnableConfig, StateSnapshot, StateUpdate
+from .batches import abatch, batch
 from .config import merge_configs
 from .editing import edit
 from .errors import MethodNotYet
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 _MODES = frozenset({"values", "updates", "checkpoints", "tasks", "debug", "custom"})
 _LATER = frozenset(
     {
-        *("get_graph", "aget_graph", "get_subgraphs", "aget_subgraphs", "batch", "abatch", "clear_cache"),
+        *("get_graph", "aget_graph", "get_subgraphs", "aget_subgraphs", "clear_cache"),
         *("get_input_schema", "get_output_schema", "get_input_jsonschema", "get_output_jsonschema"),
         *("get_context_jsonschema", "aclear_cache"),
     }
@@ -209,6 +211,32 @@ class CompiledStateGraph:
             async for _ in steps:
                 pass
         return last.result()
+
+    def batch(
+        self,
+        inputs: Sequence[Any],
+        config: RunnableConfig | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **options: Any,
+    ) -> list[Any]:
+        """Invoke the graph on several inputs side by side and return the results in their order.
+
+        `config`: one for all, or one for each; its `max_concurrency` says how many run at a time, each input a run with
+        its own thread id where there is a log. With `return_exceptions` what a run raises is its result.
+        """
+        return batch(partial(self.invoke, **options), inputs, config, return_exceptions=return_exceptions)
+
+    async def abatch(
+        self,
+        inputs: Sequence[Any],
+        config: RunnableConfig | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **options: Any,
+    ) -> list[Any]:
+        """Do what `batch` does on the event loop."""
+        return await abatch(partial(self.ainvoke, **options), inputs, config, return_exceptions=return_exceptions)
 
     async def astream(
         self,

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from lithograph.eventlog import EventLog
 from lithograph.eventlog.events import ChannelWritten
-from lithograph.graph import START, Command, RetryPolicy, Runtime, Send, StateGraph, default_retry_on, interrupt
+from lithograph.graph import (
+    START,
+    Command,
+    NotSupportedYet,
+    RetryPolicy,
+    Runtime,
+    Send,
+    StateGraph,
+    default_retry_on,
+    interrupt,
+)
 from lithograph.graph.retry import pause_before_retry
 
 from .chains import ONE, Log
@@ -185,6 +195,34 @@ def test_a_servers_own_failure_is_tried_again(status: int, expected: bool) -> No
     request = httpx.Request("GET", "http://server.invalid")
     error = httpx.HTTPStatusError("no", request=request, response=httpx.Response(status, request=request))
     assert default_retry_on(error) is expected
+
+
+def test_defaults_are_for_nodes_that_were_told_nothing(log: EventLog) -> None:
+    """The graph's policy holds where a node has none of its own, whichever was said first."""
+    calls: list[str] = []
+
+    def failing_as(name: str) -> Any:
+        def node(state: Log) -> Any:
+            calls.append(name)
+            if calls.count(name) < 3:
+                raise Flaky(name)
+            return {"log": [name]}
+
+        return node
+
+    builder: StateGraph[Any] = StateGraph(Log)
+    builder.add_node("before", failing_as("before"))
+    builder.set_node_defaults(retry_policy=RetryPolicy(max_attempts=3, **AT_ONCE))
+    builder.add_node("own", failing_as("own"), retry_policy=RetryPolicy(max_attempts=2, **AT_ONCE))
+    builder.add_node("none", failing_as("none"), retry_policy=[])
+    for name in ("before", "own", "none"):
+        builder.add_edge(START, name)
+    graph = builder.compile(checkpointer=log)
+    with pytest.raises(Flaky):
+        graph.invoke(FRESH, ONE)
+    assert [calls.count(name) for name in ("before", "own", "none")] == [3, 2, 1]
+    with pytest.raises(NotSupportedYet, match="timeout"):
+        StateGraph(Log).set_node_defaults(timeout=1.0)
 
 
 def test_what_is_no_policy_is_refused() -> None:
