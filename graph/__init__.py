@@ -40,6 +40,7 @@ from .errors import (
     UnknownKeyWarning,
 )
 from .interrupts import interrupt
+from .managed import IsLastStep, ManagedValue, RemainingSteps
 from .messages import REMOVE_ALL_MESSAGES, MessagesState, add_messages
 from .types import (
     END,
@@ -92,6 +93,9 @@ __all__ = [
     "get_store",
     "get_stream_writer",
     "interrupt",
+    "IsLastStep",
+    "ManagedValue",
+    "RemainingSteps",
     "AnyValue",
     "BinaryOperatorAggregate",
     "Channel",

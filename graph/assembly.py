@@ -143,6 +143,7 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
         triggers=(branch_channel(name), *joins),
         reads=schema.keys,
         read=schema.read,
+        managed=schema.managed,
         call=note.callee.call,
         acall=note.callee.acall,
         is_async=note.callee.is_async,

@@ -64,7 +64,7 @@ def branch_spec(
     async def aroute(values: Mapping[str, Any], output: Any, scope: NodeScope) -> list[Write]:
         return finish(await router.acall(state_for(values, output), scope))
 
-    return BranchSpec(name, schema.keys, route, aroute, router.is_async, ends, router.fn)
+    return BranchSpec(name, schema.keys, route, aroute, router.is_async, ends, router.fn, schema.managed)
 
 
 def _chosen(answer: Any, ends: Mapping[Any, str] | None) -> list[Any]:

@@ -62,6 +62,12 @@ class StateGraph(Generic[StateT]):
         self._notes = GraphNotes(state_schema, self.input_schema, self.output_schema, context_schema)
         for schema in (state_schema, self.input_schema, self.output_schema):
             self._add_schema(schema)
+            if schema is not state_schema and self._notes.schemas[schema].managed:
+                names = ", ".join(key for key, _ in self._notes.schemas[schema].managed)
+                raise ValueError(
+                    f"Invalid managed channels detected in {getattr(schema, '__name__', schema)}: {names}. Managed "
+                    "channels are not permitted in Input/Output schema."
+                )
 
     @property
     def nodes(self) -> Mapping[str, NodeNote]:

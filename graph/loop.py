@@ -99,7 +99,7 @@ class Loop:
 
     def limit_steps(self, *, fresh: bool) -> None:
         """Allow `limit` supersteps of nodes from here; an input's own two steps do not count."""
-        self.stop = self.step + self.limit + (1 if fresh else -1)
+        self.stop = self.run.stop = self.step + self.limit + (1 if fresh else -1)
 
     # Planning
 

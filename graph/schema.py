@@ -18,6 +18,7 @@ from typing import Any, NotRequired, Required, cast, get_args, get_origin, get_t
 
 from ..projections.channels import BinaryOperatorAggregate, Channel, LastValue
 from ..projections.types import ROOT
+from .managed import Managed, ManagedValue
 from .spec import MISSING
 
 Reader = Callable[[Mapping[str, Any]], Any]
@@ -32,6 +33,8 @@ class Schema:
     channels: Mapping[str, Channel]
     keys: tuple[str, ...]
     read: Reader
+    managed: Managed = ()
+    """Keys that are no channels: the runtime fills them in."""
 
 
 def analyse(schema: Any) -> Schema:
@@ -42,9 +45,9 @@ def analyse(schema: Any) -> Schema:
             "Please provide a valid schema to ensure correct updates.",
             stacklevel=4,
         )
-    channels = _channels_of(schema)
+    channels, managed = _channels_of(schema)
     keys = tuple(channels)
-    return Schema(schema, channels, keys, _reader(schema, keys))
+    return Schema(schema, channels, keys, _reader(schema, (*keys, *(key for key, _ in managed))), managed)
 
 
 def is_record(schema: Any) -> bool:
@@ -119,11 +122,20 @@ def _is_pydantic(cls: Any) -> bool:
     return module is not None and isinstance(cls, type) and issubclass(cls, module.BaseModel)
 
 
-def _channels_of(schema: Any) -> dict[str, Channel]:
+def _channels_of(schema: Any) -> tuple[dict[str, Channel], Managed]:
     if not hasattr(schema, "__annotations__"):
-        return {ROOT: channel_of(schema)}
+        return {ROOT: channel_of(schema)}, ()
     hints = get_type_hints(schema, include_extras=True)
-    return {name: channel_of(hint) for name, hint in hints.items() if name != "__slots__"}
+    found = {name: manager for name, hint in hints.items() if (manager := _manager_of(hint)) is not None}
+    channels = {name: channel_of(hint) for name, hint in hints.items() if name not in ("__slots__", *found)}
+    return channels, tuple(found.items())
+
+
+def _manager_of(annotation: Any) -> type[ManagedValue[Any]] | None:
+    """Return what manages a field, as its last metadata item says; `None` for a channel."""
+    metadata = cast("tuple[Any, ...]", getattr(_without_presence(annotation), "__metadata__", ()))
+    last = metadata[-1] if metadata else None
+    return cast("type[ManagedValue[Any]]", last) if isinstance(last, type) and issubclass(last, ManagedValue) else None
 
 
 def channel_of(annotation: Any) -> Channel:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from .managed import Managed
 from .retry import RetryPolicy
 from .scope import NodeScope
 
@@ -52,6 +53,8 @@ class BranchSpec:
     is_async: bool
     ends: Mapping[Any, str] | None
     path: Any
+    managed: Managed = ()
+    """What it reads beside channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class NodeSpec:
     input_schema: Any = None
     fn: Any = None
     ends: tuple[str, ...] = ()
+    managed: Managed = ()
+    """What it reads beside channels."""
     retry: tuple[RetryPolicy, ...] = ()
     """Whether the node is tried again when it failed: the first policy that matches says."""
 

@@ -25,9 +25,10 @@ from ..projections.lending import copied, lent, lent_input
 from ..projections.types import START, TASKS, Interrupt, RunnableConfig, Send
 from .config import current_scope
 from .errors import GraphInterrupt, UnknownKeyWarning
+from .managed import managed_values
 from .retry import pause_before_retry
 from .rules import PUSH
-from .spec import NodeSpec, Write
+from .spec import BranchSpec, NodeSpec, Write
 from .strict import StrictChecks
 from .types import ExecutionInfo, Runtime, StreamWriter
 
@@ -66,6 +67,8 @@ class RunScope:
         self.run_id = run_id
         self.namespace = namespace
         self.copied = copied
+        self.stop = 0
+        """The superstep behind which the run may not go on."""
         self.offered = False
         """Whether an answer was given for whatever is asked first: it is recorded with the task that takes it."""
         self._answer: Any = MISSING
@@ -256,9 +259,10 @@ def task_input(task: Task, cells: Cells, values: Values) -> Any:
     if planned.path[0] == PUSH:
         packet = cast("Send", cells[TASKS].value[planned.path[1]])
         return lent_input(packet.arg, values)
-    return node.read(
-        {key: lent(cell, values) for key in node.reads if (cell := cells.get(key)) is not None and cell.readable}
-    )
+    read = {key: lent(cell, values) for key in node.reads if (cell := cells.get(key)) is not None and cell.readable}
+    if node.managed:
+        read.update(managed_values(node.managed, task.step, task.run.stop))
+    return node.read(read)
 
 
 def refuse_opaque(task: Task) -> None:
@@ -293,7 +297,7 @@ def execute(
             result = task.node.call(task.input, scope)
             writes = _own_writes(task, result, checks)
             for branch in task.node.branches:
-                fresh = fresh_values(branch.reads, writes, cells, channels, values)
+                fresh = fresh_values(branch, task, writes, cells, channels, values)
                 writes += branch.route(fresh, result, scope)
             task.writes = writes
         pause = _pause_before_retry(task, cells, values)
@@ -320,7 +324,7 @@ async def aexecute(
             result = await task.node.acall(task.input, scope)
             writes = _own_writes(task, result, checks)
             for branch in task.node.branches:
-                fresh = fresh_values(branch.reads, writes, cells, channels, values)
+                fresh = fresh_values(branch, task, writes, cells, channels, values)
                 writes += await branch.aroute(fresh, result, scope)
             task.writes = writes
         pause = _pause_before_retry(task, cells, values)
@@ -391,22 +395,24 @@ def unchanged(data: Any) -> Any:
 
 
 def fresh_values(
-    keys: tuple[str, ...],
+    branch: BranchSpec,
+    task: Task,
     writes: list[Write],
     cells: Cells,
     channels: Mapping[str, Channel],
     values: Values,
 ) -> dict[str, Any]:
-    """Return the values of `keys` with a node's own writes applied: what its routers see, and may change.
+    """Return the values that a router of a node's reads, with the node's own writes applied: for it to change.
 
     The writes themselves are yet to be encoded, so reducers and routers get copies of them.
     """
+    keys = branch.reads
     written: dict[str, list[Written]] = {}
     for channel, value in writes:
         if channel in keys:
             value = copied(value, values) if channels[channel].tracked else value
             written.setdefault(channel, []).append(Written(value, ((channel, len(written)),), unchanged, value))
-    fresh: dict[str, Any] = {}
+    fresh = managed_values(branch.managed, task.step, task.run.stop)
     for key in keys:
         cell = cells.get(key)
         if key in written:

@@ -182,7 +182,7 @@ def _writes_as(loop: Loop, node: NodeSpec, values: Any, planned: PlannedTask) ->
         loop.run.warn_unknown(node.name, unknown)
     writes = node.writes(values) + list(node.edges)
     for branch in node.branches:
-        fresh = fresh_values(branch.reads, writes, loop.cells, loop.spec.channels, loop.values)
+        fresh = fresh_values(branch, task, writes, loop.cells, loop.spec.channels, loop.values)
         writes += branch.route(fresh, values, scope)
     return writes
 

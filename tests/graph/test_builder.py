@@ -19,6 +19,7 @@ from lithograph.graph.errors import (
     NotSupportedYet,
     ParentCommand,
 )
+from lithograph.graph.managed import RemainingSteps
 from lithograph.graph.messages import MessagesState
 from lithograph.graph.spec import GraphSpec
 from lithograph.graph.types import END, START, CachePolicy, Command, Runtime, Send
@@ -427,3 +428,12 @@ def test_the_digest_says_which_graph_it_is(tmp_path: Any) -> None:
     assert seed_spec().digest() == seed_spec().digest()
     more = StateGraph(State).add_sequence([node_a, node_b]).set_entry_point("node_a")
     assert more.add_edge("node_b", "node_a").spec().digest() != seed_spec().digest()
+
+
+@pytest.mark.parametrize("which", ["input_schema", "output_schema"])
+def test_managed_values_are_nobodys_input_and_nobodys_output(which: str) -> None:
+    """What the runtime fills in is refused in either schema, as in LangGraph."""
+    state = TypedDict("state", {"n": int})  # noqa: UP013
+    managed = TypedDict("managed", {"n": int, "left": RemainingSteps})  # noqa: UP013
+    with pytest.raises(ValueError, match="Invalid managed channels detected in managed: left"):
+        StateGraph(state, **{which: managed})

@@ -3,7 +3,7 @@
 from . import linear  # isort: skip
 from . import branching, parallel, sends, commands  # isort: skip
 from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
-from . import reducers, channels, chat, schemas  # isort: skip
+from . import reducers, channels, chat, schemas, managed  # isort: skip
 from . import failures, deferred, durability, context, streaming, threads  # isort: skip
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "failures",
     "interrupts",
     "linear",
+    "managed",
     "parallel",
     "reducers",
     "schemas",
