@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import TypeVar
 
 from ..eventlog.beside import beside
@@ -33,10 +34,17 @@ async def drive(loop: Loop, *, max_concurrency: int | None) -> AsyncGenerator[No
             async with aclosing(_side_by_side(loop, todo, max_concurrency)) as steps:
                 async for _ in steps:
                     yield
-        going, refusal = await machine(loop, lambda: next_step(loop))
+        going, refusal = await machine(loop, partial(_taken_and_closed, loop, todo))
         if refusal is not None:
             yield
             raise refusal
+
+
+def _taken_and_closed(loop: Loop, todo: list[Task]) -> tuple[bool, Exception | None]:
+    """Close the step. A task that ran alone is taken here, too: shown when the step is closed, in one hop."""
+    if len(todo) == 1:
+        loop.on_task_done(todo[0])
+    return next_step(loop)
 
 
 async def machine(loop: Loop, work: Callable[[], T]) -> T:
@@ -55,7 +63,10 @@ async def _run(loop: Loop, task: Task, cells: Cells, limit: asyncio.Semaphore | 
 
 
 async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> AsyncGenerator[None]:
-    """Run tasks at once. After a failure the others are cancelled; what finished before is kept."""
+    """Run tasks at once. After a failure the others are cancelled; what finished before is kept.
+
+    One that is alone is left to whoever closes the step.
+    """
     cells = loop.visible_cells()
     limit = asyncio.Semaphore(max_concurrency) if max_concurrency else None
     news = _News(loop)  # before anybody can send any
@@ -67,11 +78,11 @@ async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | No
             waiting -= done
             for future in [future for future in running if future in done]:
                 future.result()
-                await machine(loop, lambda task=running[future]: loop.on_task_done(task))
+                if len(tasks) > 1:
+                    await machine(loop, lambda task=running[future]: loop.on_task_done(task))
             if any(running[future].error is not None for future in done):
                 return
             if waiting or len(tasks) > 1:
-                # What a single task did is shown when the step is closed: who stops reading behind it finds it done.
                 yield
     finally:
         news.close()
