@@ -76,10 +76,9 @@ async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | No
         while waiting:
             done = await news.or_done(waiting)
             waiting -= done
-            for future in [future for future in running if future in done]:
-                future.result()
-                if len(tasks) > 1:
-                    await machine(loop, lambda task=running[future]: loop.on_task_done(task))
+            await _take(
+                loop, {future: task for future, task in running.items() if future in done}, alone=len(tasks) == 1
+            )
             if any(running[future].error is not None for future in done):
                 return
             if waiting or len(tasks) > 1:
@@ -87,6 +86,14 @@ async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | No
     finally:
         news.close()
         await _cancelled(waiting)
+
+
+async def _take(loop: Loop, done: dict[asyncio.Task[None], Task], *, alone: bool) -> None:
+    """Take the outcomes of tasks, in their order; raises what goes through them."""
+    for future, task in done.items():
+        future.result()
+        if not alone:
+            await machine(loop, partial(loop.on_task_done, task))
 
 
 async def _cancelled(running: set[asyncio.Task[None]]) -> None:

@@ -88,10 +88,8 @@ EVENT_LOOP = (
     Break(
         "what a step's finished tasks did is recorded when they finish",
         _DRIVER,
-        "                    await machine(loop, lambda task=running[future]: loop.on_task_done(task))\n",
-        "                    if not waiting:\n"
-        "                        for task in running.values():\n"
-        "                            await machine(loop, lambda task=task: loop.on_task_done(task))\n",
+        "            await machine(loop, partial(loop.on_task_done, task))\n",
+        "            pass\n",
         _ASYNC,
     ),
     Break(
