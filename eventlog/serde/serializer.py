@@ -57,6 +57,9 @@ class Serializer:
 
     def encode(self, value: Any) -> bytes:
         """Return the stored form of a value; raises UnsupportedTypeError naming the path of what has none."""
+        if _refusals:
+            # One of a call that an interrupt left: it would hide an interrupt of this one.
+            _refusals.discard(threading.get_ident())
         try:
             return f.pack_exact(value, self._hook)
         except TypeError as error:
