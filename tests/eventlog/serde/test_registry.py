@@ -6,10 +6,12 @@ import dataclasses
 import enum
 import gc
 import signal
+import threading
 from typing import Any
 
 import pytest
 from lithograph.eventlog.serde import BASE, Opaque, Serializer, StoredError, TypeRegistry, describe_error
+from lithograph.eventlog.serde import serializer as serializer_module
 
 from tests.eventlog.serde.values import (
     CLASSES,
@@ -252,6 +254,23 @@ def test_an_interrupt_at_the_entry_of_a_hook_is_not_lost(walked: bool) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, known)
         gc.enable()
+
+
+def test_a_refusal_that_an_interrupt_left_hides_no_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier call noted before a signal ended it says nothing of the next call, whose interrupt is raised."""
+    codec = Serializer(BASE.extended([Loan]))
+    really, struck = codec._hook, [True]
+
+    def struck_at_its_entry(value: Any) -> Any:
+        if struck and struck.pop():
+            raise KeyboardInterrupt  # as a handler does before the hook's first line: nobody notes it
+        return really(value)
+
+    monkeypatch.setattr(codec, "_hook", struck_at_its_entry)
+    serializer_module._refusals.add(threading.get_ident())
+    with pytest.raises(KeyboardInterrupt):
+        codec.encode([Loan(1, "n")])
+    assert codec.decode(codec.encode([Loan(1, "n")])) == [Loan(1, "n")]
 
 
 def test_native_tags_are_taken_once() -> None:
