@@ -20,7 +20,7 @@ class Outcome(NamedTuple):
     code: int
     """pytest's exit code."""
     failed: str
-    """The first test that failed, or the end of what pytest said."""
+    """The first test that failed; where pytest itself was ended, how."""
     hung: bool
     """Whether it was ended because it took too long."""
 
@@ -61,7 +61,14 @@ class TreeCopy:
         finally:
             _end(process)
         failed = [line.split(" - ")[0] for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return Outcome(process.returncode, failed[0] if failed else output[-400:], hung=False)
+        return Outcome(process.returncode, failed[0] if failed else _ended(process.returncode), hung=False)
+
+
+def _ended(code: int) -> str:
+    """Say how pytest ended that named no test; nothing of what it printed, which names folders of this machine."""
+    if code < 0:
+        return f"pytest was killed by {signal.Signals(-code).name}"
+    return f"pytest ended with exit code {code}"
 
 
 def _end(process: subprocess.Popen[str]) -> None:
