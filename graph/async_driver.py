@@ -13,10 +13,9 @@ from functools import partial
 from typing import TypeVar
 
 from ..eventlog.beside import beside
-from ..projections.fold import Cells
 from .driver import next_step
 from .loop import Loop
-from .tasks import Task, aexecute
+from .tasks import StepScope, Task, aexecute
 
 T = TypeVar("T")
 
@@ -52,14 +51,13 @@ async def machine(loop: Loop, work: Callable[[], T]) -> T:
     return work() if loop.journal is None else await beside(work)
 
 
-async def _run(loop: Loop, task: Task, cells: Cells, limit: asyncio.Semaphore | None) -> None:
-    assert loop.state is not None
+async def _run(loop: Loop, task: Task, step: StepScope, limit: asyncio.Semaphore | None) -> None:
     if limit is not None:
         async with limit:
-            await _run(loop, task, cells, None)
+            await _run(loop, task, step, None)
         return
     with loop.run.acting():
-        await aexecute(task, cells, loop.spec.channels, loop.state.id, values=loop.values, strict=loop.strict)
+        await aexecute(task, step)
 
 
 async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> AsyncGenerator[None]:
@@ -67,10 +65,10 @@ async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | No
 
     One that is alone is left to whoever closes the step.
     """
-    cells = loop.visible_cells()
+    step = loop.step_scope()
     limit = asyncio.Semaphore(max_concurrency) if max_concurrency else None
     news = _News(loop)  # before anybody can send any
-    running = {asyncio.create_task(_run(loop, task, cells, limit)): task for task in tasks}
+    running = {asyncio.create_task(_run(loop, task, step, limit)): task for task in tasks}
     waiting = set(running)
     try:
         while waiting:

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import suppress
 
-from ..projections.fold import Cells
 from .loop import Loop
 from .stream import Stream
-from .tasks import Task, execute
+from .tasks import StepScope, Task, execute
 
 _MOST_WORKERS = 32
 
@@ -28,7 +27,7 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
         yield
         todo = [task for task in loop.tasks if not task.done]
         if len(todo) == 1 and not loop.stream.is_live:
-            _run(loop, todo[0], loop.visible_cells())
+            _run(loop, todo[0], loop.step_scope())
             # Shown when the step is closed: who stops reading behind it finds the step done.
             loop.on_task_done(todo[0])
         elif todo:
@@ -54,20 +53,19 @@ def next_step(loop: Loop) -> tuple[bool, Exception | None]:
         return False, error
 
 
-def _run(loop: Loop, task: Task, cells: Cells) -> None:
-    assert loop.state is not None
+def _run(loop: Loop, task: Task, step: StepScope) -> None:
     with loop.run.acting():
-        execute(task, cells, loop.spec.channels, loop.state.id, values=loop.values, strict=loop.strict)
+        execute(task, step)
 
 
 def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> Iterator[None]:
     """Run tasks in a pool. After a failure nothing is started that waits for a worker; the others are kept."""
-    cells = loop.visible_cells()
+    step = loop.step_scope()
     workers = min(max_concurrency or _MOST_WORKERS, len(tasks))
     news = _News(loop.stream)  # before anybody can send any
     with ThreadPoolExecutor(workers, thread_name_prefix="lithograph") as pool:
         futures: dict[Future[None], Task] = {
-            pool.submit(contextvars.copy_context().run, _run, loop, task, cells): task for task in tasks
+            pool.submit(contextvars.copy_context().run, _run, loop, task, step): task for task in tasks
         }
         waiting = set(futures)
         try:

@@ -33,7 +33,7 @@ from .rules import Closed, Finished, Rules, StepRefusal
 from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
-from .tasks import RunScope, Task, refuse_opaque, task_input
+from .tasks import RunScope, StepScope, Task, refuse_opaque, task_input
 
 
 class Loop:
@@ -148,6 +148,11 @@ class Loop:
     def visible_cells(self) -> Cells:
         """Return the channels that nodes of the present step read."""
         return {**self.cells, **self.untracked} if self.untracked else self.cells
+
+    def step_scope(self) -> StepScope:
+        """Return what the tasks of the present step run against."""
+        assert self.state is not None
+        return StepScope(self.visible_cells(), self.spec.channels, self.state.id, self.values, self.strict)
 
     def _plan_now(self) -> tuple[PlannedTask, ...]:
         state = self.state

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..eventlog.clock import id_text
 from ..eventlog.context import NOBODY, Actor, acting_for, as_actor, current_actor
@@ -250,6 +250,22 @@ class TaskScope:
         return None
 
 
+class StepScope(NamedTuple):
+    """What all tasks of a step run against; they change nothing of it."""
+
+    cells: Cells
+    channels: Mapping[str, Channel]
+    checkpoint: bytes
+    values: Values
+    """How a reducer that a router's fresh state needs gets an operand of its own."""
+    strict: Values | None
+    """How the values that a node reads are encoded, to see that it changes none in place; `None` not to look."""
+
+    def checks(self, task: Task) -> StrictChecks | None:
+        """Return what to check of a task, if anything."""
+        return None if self.strict is None else StrictChecks(task, self.cells, self.strict)
+
+
 def task_input(task: Task, cells: Cells, values: Values) -> Any:
     """Return what a task's node is called with: its channels' values, or what was sent to it; for it to change."""
     planned, node = task.planned, task.node
@@ -275,59 +291,40 @@ def refuse_opaque(task: Task) -> None:
         )
 
 
-def execute(
-    task: Task,
-    cells: Cells,
-    channels: Mapping[str, Channel],
-    checkpoint: bytes,
-    *,
-    values: Values,
-    strict: Values | None = None,
-) -> None:
+def execute(task: Task, step: StepScope) -> None:
     """Run a task's node and routers; the outcome (writes, interrupts or error) is on the task afterwards.
-
-    `values`: how a reducer that its routers' fresh state needs gets an operand of its own. `strict`: how the values
-    that the node reads are encoded, to see that it changes none in place.
 
     Catches what user code raises; a `KeyboardInterrupt`, `SystemExit` or foreign signal goes through.
     """
     while True:
-        with _Running(task, checkpoint) as scope:
-            checks = StrictChecks(task, cells, strict) if strict is not None else None
+        with _Running(task, step.checkpoint) as scope:
+            checks = step.checks(task)
             result = task.node.call(task.input, scope)
             writes = _own_writes(task, result, checks)
             for branch in task.node.branches:
-                fresh = fresh_values(branch, task, writes, cells, channels, values)
+                fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
                 writes += branch.route(fresh, result, scope)
             task.writes = writes
-        pause = _pause_before_retry(task, cells, values)
+        pause = _pause_before_retry(task, step)
         if pause is None:
             return
         time.sleep(pause)
 
 
-async def aexecute(
-    task: Task,
-    cells: Cells,
-    channels: Mapping[str, Channel],
-    checkpoint: bytes,
-    *,
-    values: Values,
-    strict: Values | None = None,
-) -> None:
+async def aexecute(task: Task, step: StepScope) -> None:
     """Do what `execute` does on an event loop; a cancellation goes through, and leaves the task not run."""
     import asyncio  # only who awaits pays for it
 
     while True:
-        with _Running(task, checkpoint) as scope:
-            checks = StrictChecks(task, cells, strict) if strict is not None else None
+        with _Running(task, step.checkpoint) as scope:
+            checks = step.checks(task)
             result = await task.node.acall(task.input, scope)
             writes = _own_writes(task, result, checks)
             for branch in task.node.branches:
-                fresh = fresh_values(branch, task, writes, cells, channels, values)
+                fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
                 writes += await branch.aroute(fresh, result, scope)
             task.writes = writes
-        pause = _pause_before_retry(task, cells, values)
+        pause = _pause_before_retry(task, step)
         if pause is None:
             return
         await asyncio.sleep(pause)
@@ -359,14 +356,14 @@ class _Running:
         return False
 
 
-def _pause_before_retry(task: Task, cells: Cells, values: Values) -> float | None:
+def _pause_before_retry(task: Task, step: StepScope) -> float | None:
     """Make a failed task ready for another attempt and return the seconds to wait for it; `None` when it gets none."""
     error, retry = task.error, task.node.retry
     if error is None or not retry:
         return None
     pause = pause_before_retry(retry, error, task.attempt)
     if pause is not None:
-        task.begin_again(task_input(task, cells, values))
+        task.begin_again(task_input(task, step.cells, step.values))
     return pause
 
 
