@@ -2,6 +2,7 @@
 
 # No postponed annotations: the builder reads local schemas from the annotations of nodes.
 
+import asyncio
 import operator
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -38,6 +39,18 @@ def parallel(schema: Any = Log, **nodes: Callable[..., Any]) -> StateGraph[Any]:
         builder.add_node(name, node)
         builder.add_edge(START, name)
     return builder
+
+
+def twin(method: str, driver: str) -> Callable[..., Any]:
+    """Return what calls a method of a graph on `threads`, or its async twin on an event loop of its own."""
+
+    def on_threads(graph: Any, *given: Any, **options: Any) -> Any:
+        return getattr(graph, method)(*given, **options)
+
+    def on_a_loop(graph: Any, *given: Any, **options: Any) -> Any:
+        return asyncio.run(getattr(graph, f"a{method}")(*given, **options))
+
+    return on_threads if driver == "threads" else on_a_loop
 
 
 def stamp(name: str) -> Callable[[Any], Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from lithograph.eventlog import EventLog
 
-from .chains import chain
+from .chains import chain, twin
 
 Batch = Callable[..., list[Any]]
 
@@ -26,13 +25,7 @@ def log() -> Iterator[EventLog]:
 def batch(request: pytest.FixtureRequest) -> Batch:
     """Either twin."""
 
-    def on_threads(graph: Any, *given: Any, **options: Any) -> list[Any]:
-        return graph.batch(*given, **options)
-
-    def on_a_loop(graph: Any, *given: Any, **options: Any) -> list[Any]:
-        return asyncio.run(graph.abatch(*given, **options))
-
-    return on_threads if request.param == "threads" else on_a_loop
+    return twin("batch", request.param)
 
 
 def _inputs(count: int) -> list[Any]:

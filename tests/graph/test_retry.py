@@ -2,7 +2,6 @@
 
 # No postponed annotations: the builder reads local schemas from the annotations of nodes.
 
-import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +21,7 @@ from lithograph.graph import (
 )
 from lithograph.graph.retry import pause_before_retry
 
-from .chains import ONE, Log
+from .chains import ONE, Log, twin
 
 AT_ONCE = {"initial_interval": 0.0, "jitter": False}
 FRESH = {"n": 0, "log": []}
@@ -44,13 +43,7 @@ def log() -> Iterator[EventLog]:
 def run(request: pytest.FixtureRequest) -> Run:
     """Run a graph on either driver."""
 
-    def on_threads(graph: Any, *given: Any) -> Any:
-        return graph.invoke(*given)
-
-    def on_a_loop(graph: Any, *given: Any) -> Any:
-        return asyncio.run(graph.ainvoke(*given))
-
-    return on_threads if request.param == "threads" else on_a_loop
+    return twin("invoke", request.param)
 
 
 def graph_of(log: EventLog, node: Any, policy: Any) -> Any:
