@@ -19,6 +19,7 @@ from ..projections.thread import OpenWrites
 from ..projections.types import INPUT, RESUME, START, Command
 from .ahead import close_command, command_event, reapply_commands, write_ahead
 from .answering import answer_events, nothing_waits, raised_here
+from .commits import commit
 from .errors import EmptyInputError, InvalidUpdateError, NothingToResume
 from .interrupts import all_pending, is_answer_map, place_of
 from .loop import Loop
@@ -127,7 +128,7 @@ def _on_input(loop: Loop, start: Start, given: Any) -> None:
     version = loop.journal.next_version + 1 if loop.journal is not None else 0
     _claim(loop, start, "input", event)
     closed = close_input(loop, given, entries)
-    loop.commit("input", closed, (version,), cast("Inputs", writes), step=loop.step)
+    commit(loop, "input", closed, (version,), cast("Inputs", writes), step=loop.step)
     _settle(loop)
 
 
@@ -175,7 +176,7 @@ def _on_update(loop: Loop, start: Start, writes: list[Write]) -> None:
         version = loop.journal.next_version + 1 if loop.journal is not None else 0
         _claim(loop, start, "command", event)
         closed = close_command(loop, stored)
-        loop.commit("update", closed, (version,), {}, step=loop.step)
+        commit(loop, "update", closed, (version,), {}, step=loop.step)
         _settle(loop)
     loop.stream.values(loop.output_values)
 
@@ -257,7 +258,7 @@ def _fork(
         applied = (loop.journal.next_version + 1,) if loop.journal is not None else ()
         closed = close_command(loop, stored)
     _claim(loop, start, trigger, *events)
-    state = loop.commit("fork", closed, applied, {}, step=loop.step)
+    state = commit(loop, "fork", closed, applied, {}, step=loop.step)
     if carried:
         answers = [
             ChannelWritten(

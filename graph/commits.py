@@ -13,10 +13,11 @@ from ..projections.types import EVERY_CHANNEL, INTERRUPT
 from .rules import Closed
 
 if TYPE_CHECKING:
+    from .journal import Journal
     from .loop import Loop
 
 
-def next_commit(
+def commit(
     loop: Loop,
     source: str,
     closed: Closed,
@@ -25,8 +26,8 @@ def next_commit(
     *,
     step: int,
     sibling_of: CheckpointState | None = None,
-) -> tuple[CheckpointCommitted, CheckpointState]:
-    """Return what records a closed step, and the state that a reader will fold from it.
+) -> CheckpointState:
+    """Record a closed step as the next checkpoint, with what was held back, go on to its step, and return its state.
 
     `sibling_of`: the checkpoint whose parent this one gets, instead of the present one as its parent.
     """
@@ -82,7 +83,16 @@ def next_commit(
         versions=versions,
         seen=seen_now,
     )
-    return event, state
+    if journal is not None:
+        _record(loop, journal, event, state)
+    loop.go_to(state, closed)
+    return state
+
+
+def _record(loop: Loop, journal: Journal, event: CheckpointCommitted, state: CheckpointState) -> None:
+    """Append what was held back, and the commit behind it; at durability `exit` a run's last commit stands for all."""
+    events = [*loop.record.take(), event] if loop.commits else loop.record.take()
+    journal.append(events, state.time_us, state)
 
 
 def _updated(base: CheckpointState | None, source: str, closed: Closed) -> tuple[str, ...] | None:

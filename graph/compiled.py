@@ -24,7 +24,7 @@ from .persistence import Persistence
 from .rules import Rules
 from .run import LastStream, Options, Run
 from .spec import GraphSpec
-from .stream import Chunk, Stream
+from .stream import Stream
 from .types import All, Durability
 
 if TYPE_CHECKING:
@@ -163,15 +163,10 @@ class CompiledStateGraph:
             debug=debug,
             on_conflict=on_conflict,
         )
-        chunks = stream.chunks
         with closing(run.steps(input)) as steps:
             for _ in steps:
-                while chunks:
-                    chunk: Chunk = chunks.popleft()
-                    yield chunk[1] if single else chunk
-        while chunks:
-            chunk = chunks.popleft()
-            yield chunk[1] if single else chunk
+                yield from stream.taken(single=single)
+        yield from stream.taken(single=single)
 
     async def ainvoke(
         self,
@@ -266,15 +261,12 @@ class CompiledStateGraph:
             debug=debug,
             on_conflict=on_conflict,
         )
-        chunks = stream.chunks
         async with aclosing(run.asteps(input)) as steps:
             async for _ in steps:
-                while chunks:
-                    chunk: Chunk = chunks.popleft()
-                    yield chunk[1] if single else chunk
-        while chunks:
-            chunk = chunks.popleft()
-            yield chunk[1] if single else chunk
+                for chunk in stream.taken(single=single):
+                    yield chunk
+        for chunk in stream.taken(single=single):
+            yield chunk
 
     # The thread's state
 

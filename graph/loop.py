@@ -22,9 +22,9 @@ from ..eventlog.texts import written_text
 from ..projections.cells import Values
 from ..projections.fold import Cells
 from ..projections.snapshot import values_of
-from ..projections.state import CheckpointState, Inputs
+from ..projections.state import CheckpointState
 from ..projections.types import EVERY_CHANNEL, INTERRUPT
-from .commits import next_commit
+from .commits import commit
 from .errors import GraphRecursionError, NodeNotFound
 from .journal import Journal
 from .outcomes import stored_break, stored_writes
@@ -249,7 +249,7 @@ class Loop:
             self._refuse(refusal)
             return False
         updated = closed.updated
-        self.commit("loop", closed, self.record.applied(self.tasks), {}, step=self.step)
+        commit(self, "loop", closed, self.record.applied(self.tasks), {}, step=self.step)
         if not updated.isdisjoint(self.stream.output_keys):
             self.stream.values(self.output_values)
         if self._stops_at(self.interrupt_after):
@@ -275,25 +275,8 @@ class Loop:
         versions: Mapping[str, int] = {} if self.state is None else self.state.versions
         return {**versions, EVERY_CHANNEL: self.ahead_version} if self.ahead_version else versions
 
-    def commit(
-        self,
-        source: str,
-        closed: Closed,
-        applied: tuple[int, ...],
-        inputs: Inputs,
-        *,
-        step: int,
-        sibling_of: CheckpointState | None = None,
-    ) -> CheckpointState:
-        """Make the next checkpoint, record it with what was held back, and go on to its step."""
-        event, state = next_commit(self, source, closed, applied, inputs, step=step, sibling_of=sibling_of)
-        if self.journal is not None:
-            events = [*self.record.take(), event] if self.commits else self.record.take()
-            self.journal.append(events, state.time_us, state)
-        self._go_to(state, closed)
-        return state
-
-    def _go_to(self, state: CheckpointState, closed: Closed) -> None:
+    def go_to(self, state: CheckpointState, closed: Closed) -> None:
+        """Go on to the step that belongs to a checkpoint."""
         self.state = state
         self.cells = state.cells
         self.untracked = closed.untracked

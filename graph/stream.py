@@ -7,7 +7,7 @@ between the driver's steps; custom chunks may come from any thread.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -49,6 +49,12 @@ class Stream:
         self.chunks: deque[Chunk] = deque()
         self.output_keys = frozenset((output,) if isinstance(output, str) else output)
         self._shown_keys = frozenset((shown,) if isinstance(shown, str) else shown)
+
+    def taken(self, *, single: bool) -> Iterator[Any]:
+        """Yield the chunks that are there, and take them out: payloads of a `single` mode, else with their modes."""
+        while self.chunks:
+            chunk = self.chunks.popleft()
+            yield chunk[1] if single else chunk
 
     def custom(self, chunk: Any) -> None:
         """Pass on what user code sent; any thread."""

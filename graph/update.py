@@ -20,6 +20,7 @@ from ..projections.snapshot import statuses
 from ..projections.state import CheckpointState
 from ..projections.types import COPY, END, INPUT, INTERRUPT, NO_WRITES, START, StateUpdate
 from .ahead import reapply_commands
+from .commits import commit
 from .loop import Loop
 from .message_ids import with_message_ids
 from .rules import Closed, Finished, StepRefusal
@@ -53,7 +54,7 @@ def _clear(loop: Loop, writes: Mapping[int, ChannelWritten]) -> None:
     """Give up the pending tasks; what finished ones wrote is applied, behind what commands wrote ahead of them."""
     base = loop.state
     if base is None:
-        loop.commit("update", _nothing(loop), (), {}, step=loop.step)
+        commit(loop, "update", _nothing(loop), (), {}, step=loop.step)
         return
     reapply_commands(loop, writes)
     known = statuses(dict(writes), loop.values)
@@ -69,7 +70,7 @@ def _clear(loop: Loop, writes: Mapping[int, ChannelWritten]) -> None:
         finished.append(Finished(task.name, task.path, task.triggers, written))
         applied += [v for v, event in writes.items() if event.task == task.id and output]
     closed = loop.rules.close(loop.cells, {}, loop.versions(), finished, loop.values)
-    loop.commit("update", closed, tuple(applied), {}, step=loop.step)
+    commit(loop, "update", closed, tuple(applied), {}, step=loop.step)
 
 
 def _as_input(loop: Loop, given: Any) -> None:
@@ -82,7 +83,7 @@ def _as_input(loop: Loop, given: Any) -> None:
     event = ChannelWritten(NO_ID, loop.run.namespace, NO_ID, INPUT, (), tuple(stored.items()))
     closed = close_input(loop, given, entries, abandon=False)
     version = loop.journal.append([event], loop.now_us())
-    loop.commit("input", closed, (version,), stored, step=-1 if base is None else loop.step)
+    commit(loop, "input", closed, (version,), stored, step=-1 if base is None else loop.step)
 
 
 def _copy(loop: Loop, values: Any) -> None:
@@ -98,7 +99,7 @@ def _copy(loop: Loop, values: Any) -> None:
 
 def _copy_of(loop: Loop, base: CheckpointState) -> CheckpointState:
     """Record a copy of a checkpoint under the same parent."""
-    return loop.commit("fork", _nothing(loop), (), {}, step=loop.step, sibling_of=base)
+    return commit(loop, "fork", _nothing(loop), (), {}, step=loop.step, sibling_of=base)
 
 
 def _regrouped(items: list[Any]) -> list[tuple[str, Any, str | None]]:
@@ -168,7 +169,7 @@ def _as_nodes(loop: Loop, updates: list[tuple[str, Any, str | None]]) -> None:
     versions: Mapping[str, int] = base.versions if base is not None else {}
     closed = loop.rules.close(loop.cells, {}, versions, finished, loop.values)
     first = journal.append(events, loop.now_us())
-    loop.commit("update", closed, tuple(range(first, first + len(events))), {}, step=loop.step)
+    commit(loop, "update", closed, tuple(range(first, first + len(events))), {}, step=loop.step)
 
 
 def _writes_as(loop: Loop, node: NodeSpec, values: Any, planned: PlannedTask) -> list[Write]:

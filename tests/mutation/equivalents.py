@@ -71,7 +71,7 @@ PROOFS: dict[Key, str] = {
     ): "`since` is the version of the run's claim, and the versions here are those of writes",
     (
         "graph/commits.py",
-        "next_commit",
+        "commit",
         "{**closed.cells, **closed.untracked} if closed.untracked else closed.cells",
         "(closed.cells if closed.untracked else {**closed.cells, **closed.untracked})",
     ): "planning looks at what triggers nodes and at the Sends, and those channels are the graph's own, all tracked; "
