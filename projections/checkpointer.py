@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from ..eventlog.beside import beside
 from ..eventlog.clock import any_id
@@ -42,8 +42,6 @@ from .threads import threads
 from .view_writer import poke_views
 
 Self_ = TypeVar("Self_", bound="EventLogSaver")
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
 class EventLogSaver:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .entry import Break
 
 _VERIFY, _QUICK = "tests/eventlog/test_verify.py", "tests/eventlog/test_verify_quick.py"
-_VIEWS = "tests/projections/test_view_damage.py"
 
 VERIFYING = (
     Break(

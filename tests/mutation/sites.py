@@ -35,7 +35,6 @@ _BINARY: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 _ORDER_CALLS = ("sorted", "reversed")
-_MERGES = (ast.List, ast.Tuple, ast.ListComp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,9 +102,6 @@ def _same_subclass(one: Any, other: Any) -> bool:
     return identical(plain(one), plain(other)) and identical(*own)
 
 
-_HALVES = ("real", "imag")
-
-
 def _same_bits(one: Any, other: Any) -> bool:
     return all(
         struct.pack(">d", a) == struct.pack(">d", b) for a, b in ((one.real, other.real), (one.imag, other.imag))
