@@ -17,11 +17,13 @@ def end_run(loop: Loop, outcome: str) -> None:
     journal = loop.journal
     if journal is None:
         return
-    if not loop.commits:
-        _commit_at_exit(loop, journal)
-    steps = _open_steps(loop) if outcome != "finished" else ()
-    checkpoint = loop.state.id if loop.state is not None else None
-    journal.append([*loop.record.take(), RunEnded(outcome, checkpoint, steps)], loop.now_us())
+    with journal.lock:
+        if not loop.commits:
+            # The open step's writes follow the checkpoint that they belong to.
+            _commit_at_exit(loop, journal)
+        steps = _open_steps(loop) if outcome != "finished" else ()
+        checkpoint = loop.state.id if loop.state is not None else None
+        journal.append([*loop.record.take(), RunEnded(outcome, checkpoint, steps)], loop.now_us())
 
 
 def _commit_at_exit(loop: Loop, journal: Journal) -> None:
@@ -31,8 +33,6 @@ def _commit_at_exit(loop: Loop, journal: Journal) -> None:
         return
     event, final = exit_commit(loop, state)
     journal.append([event], state.time_us, final)
-    # The open step's writes follow the checkpoint that they belong to.
-    loop.record.renumber()
 
 
 def _open_steps(loop: Loop) -> tuple[OpenStep, ...]:

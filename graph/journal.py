@@ -2,10 +2,14 @@
 
 Every event the loop makes goes to the writer and, at once, into the run's own copy of the thread, by the same `feed`
 that readers use. Without a log there is nothing to record and nothing to read: the loop then has no journal.
+
+The loops of graphs inside nodes record in the journal of the run that they are part of, from the threads that their
+tasks run on: who needs to know what version an event will have holds `lock` until it is appended.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 
 from ..eventlog.events import CheckpointCommitted, Event
@@ -43,6 +47,8 @@ class Journal:
         self._keys: dict[tuple[str, str], bytes] = {}
         self._before_first: Callable[[], None] | None = before_first
         """Called before the first append: what the events refer to must be there."""
+        self.lock = threading.RLock()
+        """Held while events are appended, and by whoever must know their versions before."""
 
     @property
     def next_version(self) -> int:
@@ -51,20 +57,21 @@ class Journal:
 
     def append(self, events: Sequence[Event], time_us: int, state: CheckpointState | None = None) -> int:
         """Record events in order; `state` is that of the commit among them. Returns the first one's version."""
-        if self._before_first is not None:
-            self._before_first()
-            self._before_first = None
-        first = self.writer.append(events, time_us)
-        for version, event in enumerate(events, first):
-            self.thread.feed(
-                event,
-                version=version,
-                time_us=time_us,
-                run=self.run,
-                values=self._values,
-                past=self._past,
-                state=state if isinstance(event, CheckpointCommitted) else None,
-            )
+        with self.lock:
+            if self._before_first is not None:
+                self._before_first()
+                self._before_first = None
+            first = self.writer.append(events, time_us)
+            for version, event in enumerate(events, first):
+                self.thread.feed(
+                    event,
+                    version=version,
+                    time_us=time_us,
+                    run=self.run,
+                    values=self._values,
+                    past=self._past,
+                    state=state if isinstance(event, CheckpointCommitted) else None,
+                )
         return first
 
     def digest_key(self, namespace: str, channel: str) -> bytes:

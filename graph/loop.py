@@ -8,6 +8,7 @@ what a step means in `rules`, and what is stored of a task in `outcomes`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..eventlog.events import (
@@ -34,6 +35,8 @@ from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
 from .tasks import RunScope, StepScope, Task, refuse_opaque, task_input
+
+_NOBODY_ELSE = nullcontext()
 
 
 class Loop:
@@ -249,7 +252,8 @@ class Loop:
             self._refuse(refusal)
             return False
         updated = closed.updated
-        commit(self, "loop", closed, self.record.applied(self.tasks), {}, step=self.step)
+        with self.recording_alone():
+            commit(self, "loop", closed, self.record.applied(self.tasks), {}, step=self.step)
         if not updated.isdisjoint(self.stream.output_keys):
             self.stream.values(self.output_values)
         if self._stops_at(self.interrupt_after):
@@ -269,6 +273,10 @@ class Loop:
             Finished(task.planned.name, task.planned.path, task.planned.triggers, task.written) for task in tasks
         ]
         return self.rules.close(self.cells, self.untracked, self.versions(), finished, self.values)
+
+    def recording_alone(self) -> AbstractContextManager[Any]:
+        """Keep other loops of the same run from recording while what is recorded depends on its place in the log."""
+        return _NOBODY_ELSE if self.journal is None else self.journal.lock
 
     def versions(self) -> Mapping[str, int]:
         """Return the versions that closing the step begins with: the checkpoint's, and the one of what came ahead."""

@@ -21,7 +21,7 @@ _NO_OUTPUT = frozenset({INTERRUPT, RESUME, ERROR})
 
 
 class StepRecord:
-    """The write events of the present step, and the stream versions they have or will have."""
+    """The write events of the present step, and the stream versions they have, or get when they are appended."""
 
     def __init__(self, journal: Journal | None, values: Values, *, waits: bool) -> None:
         self._journal = journal
@@ -61,7 +61,7 @@ class StepRecord:
         journal = self._journal
         assert journal is not None, "without a log there is nothing to record"
         if self._waits:
-            self._versions[event.task] = [journal.next_version + len(self._held)]
+            self._versions[event.task] = []
             self._held.append(event)
         else:
             self._versions[event.task] = [journal.append([event], now_us)]
@@ -85,15 +85,16 @@ class StepRecord:
         """How many events will be appended before the checkpoint."""
         return len(self._held)
 
-    def renumber(self) -> None:
-        """Count anew from the log's present end: a checkpoint was appended before the events that wait."""
-        assert self._journal is not None
-        for version, event in enumerate(self._held, self._journal.next_version):
-            if isinstance(event, ChannelWritten):
-                self._versions[event.task] = [version]
-
     def applied(self, tasks: Sequence[Task]) -> tuple[int, ...]:
-        """Return the versions of the tasks' writes in apply order; tasks of which nothing is recorded are left out."""
+        """Return the versions of the tasks' writes in apply order; tasks of which nothing is recorded are left out.
+
+        Those of events that wait are the journal's next ones: whoever asks holds its lock until they are appended.
+        """
+        if self._held:
+            assert self._journal is not None
+            for version, event in enumerate(self._held, self._journal.next_version):
+                if isinstance(event, ChannelWritten):
+                    self._versions[event.task] = [version]
         order = sorted(tasks, key=_apply_order) if len(tasks) > 1 else tasks
         return tuple(version for task in order for version in self._versions.get(task.planned.id, ()))
 
