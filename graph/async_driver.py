@@ -111,7 +111,7 @@ class _News:
         self._came = asyncio.Event()
         self._waiter: asyncio.Task[bool] | None = None
         if self._stream.is_live:
-            self._stream.on_chunk = lambda: self._events.call_soon_threadsafe(self._came.set)
+            self._stream.wake_with(lambda: self._events.call_soon_threadsafe(self._came.set))
 
     async def or_done(self, tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
         """Return the tasks that are done, when there are some, or when a chunk came."""
@@ -127,6 +127,6 @@ class _News:
 
     def close(self) -> None:
         """Wait for no more chunks."""
-        self._stream.on_chunk = None
+        self._stream.wake_with(None)
         if self._waiter is not None:
             self._waiter.cancel()

@@ -20,9 +20,10 @@ from .batches import abatch, batch
 from .config import merge_configs
 from .editing import edit
 from .errors import MethodNotYet
+from .last_stream import LastStream
 from .persistence import Persistence
 from .rules import Rules
-from .run import LastStream, Options, Run
+from .run import Options, Run
 from .spec import GraphSpec
 from .stream import Stream
 from .types import All, Durability

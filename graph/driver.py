@@ -43,13 +43,10 @@ def next_step(loop: Loop) -> tuple[bool, Exception | None]:
 
     When it was refused there is to be shown what the tasks did, and nothing of the close; then it is to be raised.
     """
-    chunks = loop.stream.chunks
-    before = len(chunks)
     try:
-        return loop.close() and loop.tick(), None
+        with loop.stream.all_or_none():
+            return loop.close() and loop.tick(), None
     except Exception as error:  # noqa: BLE001 - whoever drives raises it
-        while len(chunks) > before:
-            chunks.pop()
         return False, error
 
 
@@ -118,7 +115,7 @@ class _News:
         self._stream = stream
         self._came: Future[None] = Future()
         if stream.is_live:
-            stream.on_chunk = self._tell
+            stream.wake_with(self._tell)
 
     def or_done(self, tasks: set[Future[None]]) -> set[Future[None]]:
         """Return the tasks that are done, when there are some, or when a chunk came."""
@@ -130,7 +127,7 @@ class _News:
 
     def close(self) -> None:
         """Wait for no more chunks."""
-        self._stream.on_chunk = None
+        self._stream.wake_with(None)
 
     def _tell(self) -> None:
         with suppress(InvalidStateError):  # several at once: one of them is enough

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -17,7 +17,7 @@ from ..eventlog.texts import checked_text
 from ..projections.cells import PLAIN, Values, own
 from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.run_metadata import run_metadata
-from ..projections.types import INTERRUPT, Command, Interrupt, RunnableConfig
+from ..projections.types import Command, RunnableConfig
 from .begin import Start, begin
 from .config import configurable, current_scope, max_concurrency_of, recursion_limit_of
 from .driver import drive
@@ -289,40 +289,6 @@ class CheckpointerRequiredToResume(CheckpointerRequired, RuntimeError):
     """An answer needs a thread to answer on, and the graph has no checkpointer."""
 
     code = "LG515"
-
-
-class LastStream(Stream):
-    """What `invoke` returns: the last values that a stream would have shown, built once, at the end."""
-
-    def __init__(
-        self,
-        *,
-        output: tuple[str, ...] | str,
-        shown: tuple[str, ...] | str,
-        now_us: Callable[[], int],
-    ) -> None:
-        super().__init__((), output=output, shown=shown, now_us=now_us)
-        self._values: Callable[[], Any] | None = None
-        self._interrupts: list[Interrupt] = []
-
-    def values(self, values: Callable[[], Any]) -> None:
-        """Remember that there are values."""
-        self._values = values
-
-    def interrupted(self, interrupts: Sequence[Interrupt], values: Callable[[], Any] | None) -> None:
-        """Remember the questions."""
-        self._interrupts += interrupts
-        if values is not None:
-            self._values = values
-
-    def result(self) -> Any:
-        """Return the values, and the questions under `__interrupt__`."""
-        latest = None if self._values is None else self._values()
-        if not self._interrupts:
-            return latest
-        if isinstance(latest, dict):
-            return {**cast("dict[str, Any]", latest), INTERRUPT: self._interrupts}
-        return {INTERRUPT: self._interrupts}
 
 
 def actor_of(config: Mapping[str, Any]) -> Actor:

@@ -1,13 +1,15 @@
 """What a run tells while it goes: chunks in the modes that were asked for, in LangGraph's shapes.
 
-The loop calls one method a happening; a mode that nobody asked for costs one look. Chunks are buffered and handed out
-between the driver's steps; custom chunks may come from any thread.
+The loop calls one method a happening; a mode that nobody asked for costs one look. Chunks wait in an `Outlet` and are
+handed out between the driver's steps; custom chunks may come from any thread. A graph inside a node has a stream of its
+own (`within`), which sends to the outlets of the calls around it that asked for `subgraphs`.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -16,10 +18,8 @@ from ..projections.cells import MISSING, Values
 from ..projections.lending import copied, lent_input
 from ..projections.snapshot import created_at
 from ..projections.types import INTERRUPT, Interrupt
+from .outlet import Chunk, Namespace, Outlet
 from .tasks import Task
-
-Chunk = tuple[str, Any]
-"""(mode, payload)."""
 
 
 class Stream:
@@ -32,52 +32,108 @@ class Stream:
         output: tuple[str, ...] | str,
         shown: tuple[str, ...] | str,
         now_us: Callable[[], int],
+        subgraphs: bool = False,
+        namespace: Namespace = (),
+        outer: Stream | None = None,
     ) -> None:
-        self.modes = frozenset(modes)
+        """`modes` and `subgraphs` are what the run's own caller asked for.
+
+        `outer`: the stream of the graph in one of whose tasks, `namespace`, this one runs.
+        """
+        self.own = Outlet(modes, subgraphs=subgraphs)
+        self.namespace = namespace
+        around = () if outer is None else outer.outlets
+        self.outlets = (self.own, *(outlet for outlet in around if outlet.subgraphs))
+        """Whoever sees the run: its own caller first."""
+        self.modes = frozenset[str]().union(*(outlet.modes for outlet in self.outlets))
         self.output = output
         self.shown = shown
         self._now_us = now_us
+        self._held: list[Chunk] | None = None
         self._debug = "debug" in self.modes
         self.wants_values = "values" in self.modes
         self.wants_updates = "updates" in self.modes
+        self.wants_custom = "custom" in self.modes
         self.wants_tasks = self._debug or "tasks" in self.modes
         self.wants_checkpoints = self._debug or "checkpoints" in self.modes
-        self.is_live = "custom" in self.modes
-        """Whether tasks may send chunks while they run."""
-        self.on_chunk: Callable[[], Any] | None = None
-        """Called when one has been sent; from any thread."""
-        self.chunks: deque[Chunk] = deque()
         self.output_keys = frozenset((output,) if isinstance(output, str) else output)
         self._shown_keys = frozenset((shown,) if isinstance(shown, str) else shown)
 
-    def taken(self, *, single: bool) -> Iterator[Any]:
-        """Yield the chunks that are there, and take them out: payloads of a `single` mode, else with their modes."""
-        while self.chunks:
-            chunk = self.chunks.popleft()
-            yield chunk[1] if single else chunk
+    def within(self, namespace: Namespace, *, output: tuple[str, ...] | str, shown: tuple[str, ...] | str) -> Stream:
+        """Return the stream of a graph that runs inside a task of this one's; what it tells is seen where asked for."""
+        return Stream((), output=output, shown=shown, now_us=self._now_us, namespace=namespace, outer=self)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the run's own caller may get chunks while tasks run."""
+        return self.own.is_live
+
+    def wake_with(self, wake: Callable[[], Any] | None) -> None:
+        """Call `wake` whenever a task sent a chunk to the run's own caller; from any thread."""
+        self.own.on_chunk = wake
+
+    def taken(self, *, single: bool, subgraphs: bool = False) -> Iterator[Any]:
+        """Yield the chunks that are there, and take them out: payloads of a `single` mode, else with their modes.
+
+        With `subgraphs` each has its namespace before it.
+        """
+        chunks = self.own.chunks
+        while chunks:
+            namespace, mode, payload = chunks.popleft()
+            if subgraphs:
+                yield (namespace, payload) if single else (namespace, mode, payload)
+            else:
+                yield payload if single else (mode, payload)
+
+    @contextmanager
+    def all_or_none(self) -> Generator[None]:
+        """Show what happens within the block at its end, and nothing of it when the block raises."""
+        held: list[Chunk] = []
+        self._held = held
+        try:
+            yield
+        except BaseException:
+            held.clear()
+            raise
+        finally:
+            self._held = None
+            for chunk in held:
+                self._put(chunk[1], chunk[2])
 
     def custom(self, chunk: Any) -> None:
         """Pass on what user code sent; any thread."""
-        if self.is_live:
-            self.chunks.append(("custom", chunk))
-            if (wake := self.on_chunk) is not None:
-                wake()
+        if self.wants_custom:
+            self._put_live("custom", chunk)
+
+    def _put(self, mode: str, payload: Any) -> None:
+        chunk = (self.namespace, mode, payload)
+        if self._held is not None:
+            self._held.append(chunk)
+            return
+        self.own.put(chunk)
+        for outlet in self.outlets[1:]:
+            # To whoever is around this run, it is a task that runs.
+            outlet.put_live(chunk)
+
+    def _put_live(self, mode: str, payload: Any) -> None:
+        for outlet in self.outlets:
+            outlet.put_live((self.namespace, mode, payload))
 
     def values(self, values: Callable[[], Any]) -> None:
         """Show the state's values."""
         if self.wants_values:
-            self.chunks.append(("values", values()))
+            self._put("values", values())
 
     def interrupted(self, interrupts: Sequence[Interrupt], values: Callable[[], Any] | None) -> None:
         """Show that the run pauses; `values` where the state is shown beside the questions."""
         if self.wants_updates:
-            self.chunks.append(("updates", {INTERRUPT: tuple(interrupts)}))
+            self._put("updates", {INTERRUPT: tuple(interrupts)})
         if values is not None and self.wants_values:
             current = values()
             if isinstance(current, dict):
-                self.chunks.append(("values", {**cast("dict[str, Any]", current), INTERRUPT: tuple(interrupts)}))
+                self._put("values", {**cast("dict[str, Any]", current), INTERRUPT: tuple(interrupts)})
             else:
-                self.chunks.append(("values", {INTERRUPT: tuple(interrupts)}))
+                self._put("values", {INTERRUPT: tuple(interrupts)})
 
     def task_started(self, task: Task, step: int, metadata: Mapping[str, Any], values: Values) -> None:
         """Show a task that is about to run."""
@@ -99,7 +155,7 @@ class Stream:
             return
         written = [(channel, copied(written.value, values)) for channel, written in task.written]
         if self.wants_updates:
-            self.chunks.append(("updates", self._update(task.planned.name, written, restored)))
+            self._put("updates", self._update(task.planned.name, written, restored))
         if self.wants_tasks and not restored:
             shown = [(channel, value) for channel, value in written if channel in self._shown_keys]
             self._task_result(task, step, None, aggregate(shown), ())
@@ -111,7 +167,7 @@ class Stream:
     def task_failed(self, task: Task, step: int) -> None:
         """Show a task's error; a task that had been given an answer counts as having done something."""
         if self.wants_updates and task.answered:
-            self.chunks.append(("updates", {task.planned.name: None}))
+            self._put("updates", {task.planned.name: None})
         self._task_result(task, step, task.error, {}, ())
 
     def checkpoint(self, step: int, payload: Callable[[], dict[str, Any]]) -> None:
@@ -133,10 +189,10 @@ class Stream:
 
     def _detail(self, mode: str, kind: str, step: int, payload: dict[str, Any]) -> None:
         if mode in self.modes:
-            self.chunks.append((mode, payload))
+            self._put(mode, payload)
         if self._debug:
             timestamp = created_at(self._now_us())
-            self.chunks.append(("debug", {"step": step, "timestamp": timestamp, "type": kind, "payload": payload}))
+            self._put("debug", {"step": step, "timestamp": timestamp, "type": kind, "payload": payload})
 
     def _update(self, node: str, written: list[tuple[str, Any]], restored: bool) -> dict[str, Any]:
         """Return the `updates` chunk of one task: its writes to output keys, raw."""

@@ -73,7 +73,7 @@ EVENT_LOOP = (
     ),
     Break(
         "custom chunks come while their node runs",
-        "graph/stream.py",
+        "graph/outlet.py",
         "            if (wake := self.on_chunk) is not None:\n                wake()\n",
         "",
         _ASYNC,

@@ -1,0 +1,48 @@
+"""What `invoke` returns, put together from what a stream would have shown; see `stream.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from ..projections.types import INTERRUPT, Interrupt
+from .outlet import Namespace
+from .stream import Stream
+
+
+class LastStream(Stream):
+    """The last values that a stream would have shown, built once, at the end; `outer` streams see the run go."""
+
+    def __init__(
+        self,
+        *,
+        output: tuple[str, ...] | str,
+        shown: tuple[str, ...] | str,
+        now_us: Callable[[], int],
+        namespace: Namespace = (),
+        outer: Stream | None = None,
+    ) -> None:
+        super().__init__((), output=output, shown=shown, now_us=now_us, namespace=namespace, outer=outer)
+        self._values: Callable[[], Any] | None = None
+        self._interrupts: list[Interrupt] = []
+
+    def values(self, values: Callable[[], Any]) -> None:
+        """Remember that there are values."""
+        self._values = values
+        super().values(values)
+
+    def interrupted(self, interrupts: Sequence[Interrupt], values: Callable[[], Any] | None) -> None:
+        """Remember the questions."""
+        self._interrupts += interrupts
+        if values is not None:
+            self._values = values
+        super().interrupted(interrupts, values)
+
+    def result(self) -> Any:
+        """Return the values, and the questions under `__interrupt__`."""
+        latest = None if self._values is None else self._values()
+        if not self._interrupts:
+            return latest
+        if isinstance(latest, dict):
+            return {**cast("dict[str, Any]", latest), INTERRUPT: self._interrupts}
+        return {INTERRUPT: self._interrupts}
