@@ -31,7 +31,7 @@ from .types import All, Durability
 if TYPE_CHECKING:
     from .builder import StateGraph
 
-_MODES = frozenset({"values", "updates", "checkpoints", "tasks", "debug", "custom"})
+_MODES = frozenset({"values", "updates", "checkpoints", "tasks", "debug", "custom", "messages", "tools"})
 _LATER = frozenset(
     {
         *("get_graph", "aget_graph", "get_subgraphs", "aget_subgraphs", "clear_cache"),
@@ -485,8 +485,6 @@ def _modes(stream_mode: str | Sequence[str] | None, *, debug: bool) -> tuple[tup
         return (("debug",) if debug else ("updates",)), True
     modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
     for mode in modes:
-        if mode == "messages":
-            raise NotSupportedYet('stream_mode="messages" comes with the complete runtime')
         if mode not in _MODES:
             raise ValueError(f"stream_mode is one of {', '.join(sorted(_MODES))}, not {mode!r}")
     return modes, isinstance(stream_mode, str)

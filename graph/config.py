@@ -20,6 +20,9 @@ DEFAULT_RECURSION_LIMIT: Final = 10007
 current_scope: ContextVar[NodeScope | None] = ContextVar("lithograph_scope", default=None)
 """The scope of the user code that runs now; set by the loop, per task."""
 
+_PLACES = ("thread_id", "checkpoint_id", "checkpoint_ns", "task_id", "run_id", "assistant_id", "graph_id")
+"""What metadata repeats of `configurable`."""
+
 _MERGED_DICTS = ("metadata", "configurable")
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "get_stream_writer",
     "max_concurrency_of",
     "merge_configs",
+    "metadata_of",
     "recursion_limit_of",
     "thread_id_of",
 ]
@@ -51,6 +55,13 @@ def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
             else:
                 merged[key] = value
     return cast("RunnableConfig", merged)
+
+
+def metadata_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's metadata, with where it runs; its own keys win."""
+    given: Mapping[str, Any] = config.get("metadata") or {}
+    asked: Mapping[str, Any] = config.get("configurable") or {}
+    return {**{key: asked[key] for key in _PLACES if asked.get(key)}, **given}
 
 
 def recursion_limit_of(config: Mapping[str, Any] | None) -> int:

@@ -131,7 +131,7 @@ class Loop:
         if self._stops_at(self.interrupt_before):
             self.status = "interrupt_before"
             return False
-        if self.stream.wants_tasks:
+        if self.stream.wants_starts:
             for task in self.tasks:
                 self.stream.task_started(task, self.step, task_metadata(task, self.run.config), self.values)
         for task in self.tasks:

@@ -63,6 +63,8 @@ def _encoded(task: Task, state: CheckpointState, rules: Rules, values: Values) -
     for place, (channel, value) in enumerate(task.writes):
         if values.plain or channel in rules.untracked:
             origin = (state.id, planned.path, channel, place)
+            # Here, too, the stream shows the ids that the state has.
+            value = with_message_ids(channels.get(channel), value, origin)
             task.written.append((channel, Written(value, origin, unchanged, value)))
             continue
         # The place among the recorded writes: a reader finds the same one.

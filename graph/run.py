@@ -245,7 +245,7 @@ class Run:
     def _loop(self, values: Values, journal: Journal | None, thread_id: str | None, metadata: bytes | None) -> Loop:
         options = self._options
         scope = RunScope(
-            options.config,
+            self._stream.heard(options.config),
             context=options.context,
             store=options.store,
             writer=self._stream.custom,
@@ -256,6 +256,7 @@ class Run:
             # `raw`, for `encode` would store a large answer as a blob.
             copied=own if values.plain else lambda answer: values.decode(values.raw(answer)),
             actor=actor_of(options.config),
+            message=self._stream.message,
         )
         loop = Loop(
             self._rules,

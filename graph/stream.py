@@ -15,9 +15,12 @@ from typing import Any, cast
 
 from ..eventlog.clock import id_text
 from ..projections.cells import MISSING, Values
+from ..projections.ids import minted_ids
 from ..projections.lending import copied, lent_input
 from ..projections.snapshot import created_at
-from ..projections.types import INTERRUPT, Interrupt
+from ..projections.types import INTERRUPT, Interrupt, RunnableConfig
+from .found_messages import known_ids, messages_in
+from .listeners import with_listeners
 from .outlet import Chunk, Namespace, Outlet
 from .tasks import Task
 
@@ -40,7 +43,7 @@ class Stream:
 
         `outer`: the stream of the graph in one of whose tasks, `namespace`, this one runs.
         """
-        self.own = Outlet(modes, subgraphs=subgraphs)
+        self.own = Outlet(modes, subgraphs=subgraphs, namespace=namespace)
         self.namespace = namespace
         around = () if outer is None else outer.outlets
         self.outlets = (self.own, *(outlet for outlet in around if outlet.subgraphs))
@@ -54,14 +57,26 @@ class Stream:
         self.wants_values = "values" in self.modes
         self.wants_updates = "updates" in self.modes
         self.wants_custom = "custom" in self.modes
+        self.wants_messages = "messages" in self.modes
         self.wants_tasks = self._debug or "tasks" in self.modes
         self.wants_checkpoints = self._debug or "checkpoints" in self.modes
+        self.wants_starts = self.wants_tasks or self.wants_messages
         self.output_keys = frozenset((output,) if isinstance(output, str) else output)
         self._shown_keys = frozenset((shown,) if isinstance(shown, str) else shown)
 
     def within(self, namespace: Namespace, *, output: tuple[str, ...] | str, shown: tuple[str, ...] | str) -> Stream:
         """Return the stream of a graph that runs inside a task of this one's; what it tells is seen where asked for."""
         return Stream((), output=output, shown=shown, now_us=self._now_us, namespace=namespace, outer=self)
+
+    def heard(self, config: RunnableConfig) -> RunnableConfig:
+        """Return a run's config, with what listens to models and tools for those who see the run."""
+        if self.modes.isdisjoint(("messages", "tools")) and not config.get("callbacks"):
+            return config
+        try:
+            return with_listeners(config, self.outlets)
+        except ImportError:
+            # Without langchain-core there are no models of its kind to be heard.
+            return config
 
     @property
     def is_live(self) -> bool:
@@ -105,6 +120,11 @@ class Stream:
         if self.wants_custom:
             self._put_live("custom", chunk)
 
+    def message(self, message: Any, metadata: Mapping[str, Any]) -> None:
+        """Show a message that user code sends while it runs, seen before or not; it has an id. Any thread."""
+        for outlet in self.outlets:
+            outlet.put_message(self.namespace, message, metadata)
+
     def _put(self, mode: str, payload: Any) -> None:
         chunk = (self.namespace, mode, payload)
         if self._held is not None:
@@ -136,8 +156,14 @@ class Stream:
                 self._put("values", {INTERRUPT: tuple(interrupts)})
 
     def task_started(self, task: Task, step: int, metadata: Mapping[str, Any], values: Values) -> None:
-        """Show a task that is about to run."""
-        if not self.wants_tasks or task.node.hidden:
+        """Show a task that is about to run; the messages that it is given are none of its own."""
+        if task.node.hidden:
+            return
+        if self.wants_messages:
+            known = known_ids(task.input)
+            for outlet in self.outlets:
+                outlet.seen |= known
+        if not self.wants_tasks:
             return
         payload: dict[str, Any] = {
             "id": task_text(task),
@@ -151,9 +177,11 @@ class Stream:
 
     def task_finished(self, task: Task, step: int, values: Values, *, restored: bool = False) -> None:
         """Show what a task wrote; whoever gets a chunk may change it, as the channels keep their own."""
-        if task.node.hidden or not (self.wants_updates or self.wants_tasks):
+        if task.node.hidden or not (self.wants_updates or self.wants_starts):
             return
         written = [(channel, copied(written.value, values)) for channel, written in task.written]
+        if self.wants_messages and not restored:
+            self._messages(task, written)
         if self.wants_updates:
             self._put("updates", self._update(task.planned.name, written, restored))
         if self.wants_tasks and not restored:
@@ -174,6 +202,16 @@ class Stream:
         """Show a checkpoint."""
         if self.wants_checkpoints:
             self._detail("checkpoints", "checkpoint", step, payload())
+
+    def _messages(self, task: Task, written: list[tuple[str, Any]]) -> None:
+        """Show the messages that a task wrote and that were not shown before."""
+        metadata = {"ls_integration": "langgraph", **task.metadata}
+        mint = minted_ids((task.planned.id,))
+        for message in (message for _channel, value in written for message in messages_in(value)):
+            # Only a messages channel gives ids; elsewhere the state keeps none, and what is shown has one of its own.
+            shown = message if message.id is not None else message.model_copy(update={"id": mint()})
+            for outlet in self.outlets:
+                outlet.put_message(self.namespace, shown, metadata, once=True)
 
     def _task_result(self, task: Task, step: int, error: Any, result: Any, interrupts: Sequence[Interrupt]) -> None:
         if not self.wants_tasks or task.node.hidden:

@@ -23,7 +23,8 @@ from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
 from ..projections.lending import copied, lent, lent_input
 from ..projections.types import START, TASKS, Interrupt, RunnableConfig, Send
-from .config import current_scope
+from .ambient import lend_config, take_back
+from .config import current_scope, metadata_of
 from .errors import GraphInterrupt, UnknownKeyWarning
 from .managed import managed_values
 from .retry import pause_before_retry
@@ -33,6 +34,10 @@ from .strict import StrictChecks
 from .types import ExecutionInfo, Runtime, StreamWriter
 
 _AS_BEFORE = nullcontext()
+
+
+def _show_nowhere(_message: Any, _metadata: Mapping[str, Any]) -> None:
+    """Stand in for a stream that nobody reads."""
 
 
 class RunScope:
@@ -51,6 +56,7 @@ class RunScope:
         stream: bytes = b"",
         copied: Callable[[Any], Any] = own,
         actor: Actor = NOBODY,
+        message: Callable[[Any, Mapping[str, Any]], None] = _show_nowhere,
     ) -> None:
         """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded.
 
@@ -60,9 +66,12 @@ class RunScope:
         self.stream = stream
         """The thread's stream; empty without a log."""
         self.config = config
+        self.metadata = metadata_of(config)
         self.context = context
         self.store = store
         self.writer = writer
+        self.message = message
+        """Shows a message, with its metadata, in the `messages` stream."""
         self.thread_id = thread_id
         self.run_id = run_id
         self.namespace = namespace
@@ -159,6 +168,20 @@ class Task:
         return f"{self.run.namespace}|{own}" if self.run.namespace else own
 
     @property
+    def metadata(self) -> dict[str, Any]:
+        """What the task's config and its messages say of where it runs."""
+        planned = self.planned
+        return {
+            **self.run.metadata,
+            "langgraph_step": self.step,
+            "langgraph_node": planned.name,
+            "langgraph_triggers": planned.triggers,
+            "langgraph_path": planned.path,
+            "langgraph_checkpoint_ns": self.namespace,
+            **(self.node.metadata or {}),
+        }
+
+    @property
     def answered(self) -> bool:
         """Whether the task asked something in this run and got an answer."""
         return min(self._asked, len(self.answers)) > 0
@@ -190,21 +213,12 @@ class TaskScope:
         """The run's config with the task's place in it."""
         if self._config is None:
             task, base = self.task, self.task.run.config
-            planned, namespace = task.planned, task.namespace
             self._config = cast(
                 "RunnableConfig",
                 {
                     **base,
-                    "metadata": {
-                        **base.get("metadata", {}),
-                        "langgraph_step": task.step,
-                        "langgraph_node": planned.name,
-                        "langgraph_triggers": planned.triggers,
-                        "langgraph_path": planned.path,
-                        "langgraph_checkpoint_ns": namespace,
-                        **(task.node.metadata or {}),
-                    },
-                    "configurable": {**base.get("configurable", {}), "checkpoint_ns": namespace},
+                    "metadata": task.metadata,
+                    "configurable": {**base.get("configurable", {}), "checkpoint_ns": task.namespace},
                 },
             )
         return self._config
@@ -333,17 +347,19 @@ async def aexecute(task: Task, step: StepScope) -> None:
 class _Running:
     """A task while its user code runs: its scope is at hand, and what the code raises is the task's outcome."""
 
-    __slots__ = ("_scope", "_token")
+    __slots__ = ("_lent", "_scope", "_token")
 
     def __init__(self, task: Task, checkpoint: bytes) -> None:
         self._scope = TaskScope(task, checkpoint)
 
     def __enter__(self) -> TaskScope:
         self._token = current_scope.set(self._scope)
+        self._lent = lend_config(self._scope)
         return self._scope
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
         """Say whether what was raised is dealt with."""
+        take_back(self._lent)
         current_scope.reset(self._token)
         task = self._scope.task
         if isinstance(error, GraphInterrupt):

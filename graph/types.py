@@ -53,7 +53,7 @@ All = Literal["*"]
 """Every node, where a list of node names is expected."""
 
 StreamMode = Literal["values", "updates", "checkpoints", "tasks", "debug", "messages", "custom"]
-"""What `stream` yields; `messages` comes with a later release."""
+"""What `stream` yields."""
 
 StreamWriter = Callable[[Any], None]
 """Sends one chunk to the `custom` stream; injected into a parameter `writer: StreamWriter`."""
