@@ -24,9 +24,12 @@ from ..projections.channels import (
     NamedBarrierValueAfterFinish,
     Topic,
 )
+from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import END, ROOT, START, TASKS, Send
 from .branch import branch_spec
+from .errors import SyncTimeout
 from .injection import INJECTED, Callee
+from .native_async import has_native_async
 from .retry import RetryPolicy
 from .schema import Schema, coerce_context, visible_hints
 from .scope import NodeScope
@@ -55,6 +58,8 @@ class NodeNote:
     retry: tuple[RetryPolicy, ...] | None
     """`None`: the graph's default."""
     defer: bool
+    timeout: TimeoutPolicy | None = None
+    """`None`: the graph's default."""
 
 
 @dataclass(slots=True)
@@ -67,6 +72,7 @@ class GraphNotes:
     context_schema: Any
     retry: tuple[RetryPolicy, ...] = ()
     """For nodes that were given no policy of their own."""
+    timeout: TimeoutPolicy | None = None
     schemas: dict[Any, Schema] = field(default_factory=dict[Any, Schema])
     channels: dict[str, Channel] = field(default_factory=dict[str, Channel])
     nodes: dict[str, NodeNote] = field(default_factory=dict[str, NodeNote])
@@ -156,7 +162,15 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
         fn=note.callee.fn,
         ends=note.ends,
         retry=notes.retry if note.retry is None else note.retry,
+        timeout=_limits(notes, name, note),
     )
+
+
+def _limits(notes: GraphNotes, name: str, note: NodeNote) -> TimeoutPolicy | None:
+    timeout = notes.timeout if note.timeout is None else note.timeout
+    if timeout is not None and not has_native_async(note.callee.fn):
+        raise SyncTimeout(name)
+    return timeout
 
 
 def _edges(notes: GraphNotes, source: str) -> tuple[Write, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Union, c
 from ..eventlog.texts import checked_text
 from ..projections.channels import Channel, LastValue
 from ..projections.errors import NotSupportedYet
+from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import END, START, Command
 from .assembly import BranchNote, GraphNotes, NodeNote, assemble
 from .branch import destinations as branch_destinations
@@ -107,13 +108,13 @@ class StateGraph(Generic[StateT]):
 
         The node's input schema is `input_schema`, else what annotates its first parameter, else the state's.
         `defer`: the node runs when the run would otherwise end. `retry_policy`: one or several; of several the first
-        that matches an error says whether the node is tried again. Raises `ValueError` for a name that is taken,
-        reserved or holds `|` or `:`, `NotSupportedYet` for options of a later release.
+        that matches an error says whether the node is tried again. `timeout`: seconds, a `timedelta` or a
+        `TimeoutPolicy` for each attempt; only for asynchronous nodes, which `compile` checks. Raises `ValueError` for a
+        name that is taken, reserved or holds `|` or `:`, `NotSupportedYet` for options of a later release.
         """
         _refuse_later(
             cache_policy=cache_policy,
             error_handler=error_handler,
-            timeout=timeout,
         )
         name, action = (node, action) if isinstance(node, str) else (default_name(node), node)
         self._warn_if_compiled("a node")
@@ -127,7 +128,8 @@ class StateGraph(Generic[StateT]):
         inferred = input_schema or (None if is_runnable(action) else input_hint(action))
         is_graph = isinstance(getattr(action, "spec", None), GraphSpec)
         retry = None if retry_policy is None else policies_of(retry_policy)
-        note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph, retry, defer)
+        limits = TimeoutPolicy.coerce(timeout)
+        note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph, retry, defer, limits)
         self._notes.nodes[name] = note
         if inferred is not None:
             self._add_schema(inferred)
@@ -146,7 +148,9 @@ class StateGraph(Generic[StateT]):
         Raises `NotSupportedYet` for options of a later release.
         """
         self._warn_if_compiled("a default")
-        _refuse_later(cache_policy=cache_policy, error_handler=error_handler, timeout=timeout)
+        _refuse_later(cache_policy=cache_policy, error_handler=error_handler)
+        if timeout is not None:
+            self._notes.timeout = TimeoutPolicy.coerce(timeout)
         if retry_policy is not None:
             self._notes.retry = policies_of(retry_policy)
         return self

@@ -17,13 +17,14 @@ from ..eventlog.serde import Serializer
 from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.types import RunnableConfig, StateSnapshot, StateUpdate
 from .batches import abatch, batch
-from .config import merge_configs
+from .config import control_now, merge_configs
 from .editing import edit
 from .errors import MethodNotYet
 from .last_stream import LastStream
 from .persistence import Persistence
 from .rules import Rules
 from .run import Options, Run
+from .runtime import RunControl
 from .spec import GraphSpec
 from .stream import Stream
 from .types import All, Durability
@@ -83,6 +84,7 @@ class CompiledStateGraph:
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
         durability: Durability | None = None,
+        control: RunControl | None = None,
         on_conflict: str = "raise",
     ) -> Any:
         """Run the graph and return its last values; with pending questions, under `__interrupt__` too.
@@ -102,6 +104,9 @@ class CompiledStateGraph:
         after this one and the run, from the last checkpoint that the run committed here, and returns what comes of it
         there. What a node itself raises is never taken for such a conflict.
 
+        `control`: whoever holds it may ask the run to stop before its next superstep (`GraphDrained`);
+        `invoke(None)` goes on.
+
         Raises what a node raised, `ConflictError`, `CheckpointNotFound`, `EmptyInputError`, `NothingToResume`,
         `GraphRecursionError`; whatever was recorded before stays. `ValueError` for any other word in the two options.
         """
@@ -116,10 +121,11 @@ class CompiledStateGraph:
                     interrupt_before=interrupt_before,
                     interrupt_after=interrupt_after,
                     durability=durability,
+                    control=control,
                     on_conflict=on_conflict,
                 )
             )
-        options = self._options(config, context, interrupt_before, interrupt_after, durability)
+        options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
         output = _keys(output_keys, self.spec.output_channels)
         last = LastStream(output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
         for _ in self._run(options, last, on_conflict).steps(input):
@@ -139,6 +145,7 @@ class CompiledStateGraph:
         durability: Durability | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
+        control: RunControl | None = None,
         on_conflict: str = "raise",
     ) -> Iterator[Any]:
         """Run the graph and yield what happens: payloads in one mode, `(mode, payload)` in a list of modes.
@@ -162,6 +169,7 @@ class CompiledStateGraph:
             durability=durability,
             subgraphs=subgraphs,
             debug=debug,
+            control=control,
             on_conflict=on_conflict,
         )
         with closing(run.steps(input)) as steps:
@@ -180,6 +188,7 @@ class CompiledStateGraph:
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
         durability: Durability | None = None,
+        control: RunControl | None = None,
         on_conflict: str = "raise",
     ) -> Any:
         """Do what `invoke` does on the event loop, which goes on meanwhile: nodes that are coroutines run on it.
@@ -197,10 +206,11 @@ class CompiledStateGraph:
                 interrupt_before=interrupt_before,
                 interrupt_after=interrupt_after,
                 durability=durability,
+                control=control,
                 on_conflict=on_conflict,
             )
             return [chunk async for chunk in steps]
-        options = self._options(config, context, interrupt_before, interrupt_after, durability)
+        options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
         output = _keys(output_keys, self.spec.output_channels)
         last = LastStream(output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
         async with aclosing(self._run(options, last, on_conflict).asteps(input)) as steps:
@@ -247,6 +257,7 @@ class CompiledStateGraph:
         durability: Durability | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
+        control: RunControl | None = None,
         on_conflict: str = "raise",
     ) -> AsyncIterator[Any]:
         """Do what `stream` does on the event loop; see `ainvoke`. Custom chunks come while their nodes run."""
@@ -260,6 +271,7 @@ class CompiledStateGraph:
             durability=durability,
             subgraphs=subgraphs,
             debug=debug,
+            control=control,
             on_conflict=on_conflict,
         )
         async with aclosing(run.asteps(input)) as steps:
@@ -429,13 +441,14 @@ class CompiledStateGraph:
         durability: str | None,
         subgraphs: bool,
         debug: bool | None,
+        control: RunControl | None,
         on_conflict: str,
     ) -> tuple[bool, Stream, Run]:
         """Return whether one mode was asked for by name, the stream, and the run that fills it."""
         if subgraphs:
             raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
         modes, single = _modes(stream_mode, debug=self.debug if debug is None else debug)
-        options = self._options(config, context, interrupt_before, interrupt_after, durability)
+        options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
         output = _keys(output_keys, self.spec.stream_channels)
         stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
         return single, stream, self._run(options, stream, on_conflict)
@@ -460,6 +473,7 @@ class CompiledStateGraph:
         interrupt_before: Sequence[str] | str | None,
         interrupt_after: Sequence[str] | str | None,
         durability: str | None,
+        control: RunControl | None,
     ) -> Options:
         durability = durability or "async"
         if durability not in _DURABILITIES:
@@ -471,6 +485,7 @@ class CompiledStateGraph:
             durability,
             interrupt_before or self.spec.interrupt_before,
             interrupt_after or self.spec.interrupt_after,
+            control or control_now(),
         )
 
 

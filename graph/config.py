@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 
 from ..eventlog.configs import configurable, thread_id_of
 from ..projections.types import RunnableConfig
+from .runtime import RunControl, Runtime, StreamWriter
 from .scope import NodeScope
-from .types import Runtime, StreamWriter
 
 DEFAULT_RECURSION_LIMIT: Final = 10007
 
@@ -28,6 +28,7 @@ _MERGED_DICTS = ("metadata", "configurable")
 __all__ = [
     "DEFAULT_RECURSION_LIMIT",
     "configurable",
+    "control_now",
     "current_scope",
     "get_config",
     "get_runtime",
@@ -104,6 +105,13 @@ def get_stream_writer() -> StreamWriter:
 def get_runtime(context_schema: type[Any] | None = None) -> Runtime[Any]:
     """Return the runtime of the task that runs now; `context_schema` is for type checkers only."""
     return _scope("get_runtime").runtime
+
+
+def control_now() -> RunControl:
+    """Return what may ask a run that begins here to stop: within a node, what may ask the run around it."""
+    scope = current_scope.get()
+    around = None if scope is None else scope.runtime.control
+    return RunControl() if around is None else around
 
 
 def _scope(caller: str) -> NodeScope:

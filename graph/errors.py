@@ -26,6 +26,7 @@ __all__ = [
     "EmptyChannelError",
     "EmptyInputError",
     "GraphBubbleUp",
+    "GraphDrained",
     "GraphError",
     "GraphInterrupt",
     "GraphRecursionError",
@@ -33,14 +34,17 @@ __all__ = [
     "InvalidUpdateError",
     "MissingThreadId",
     "MutatedInputError",
+    "NodeCancelledError",
     "NodeInterrupt",
     "NodeNotFound",
+    "NodeTimeoutError",
     "NotSupportedYet",
     "NothingToResume",
     "ParentCommand",
     "ReducerDrift",
     "SubgraphNotFound",
     "SyncNodeMissing",
+    "SyncTimeout",
     "TaskNotFound",
     "UnknownInterruptError",
     "UnknownKeyWarning",
@@ -153,6 +157,63 @@ class MethodNotYet(NotSupportedYet, AttributeError):
     code: ClassVar[str] = "LG433"
 
 
+class NodeTimeoutError(GraphError):
+    """An attempt of a node took longer than its `TimeoutPolicy` allows; `kind` says which limit, `timeout` its seconds.
+
+    No `TimeoutError`, which is an `OSError`: the default `RetryPolicy` tries again.
+    """
+
+    code = "LG451"
+
+    def __init__(
+        self,
+        node: str,
+        elapsed: float,
+        *,
+        kind: Literal["idle", "run"],
+        idle_timeout: float | None = None,
+        run_timeout: float | None = None,
+    ) -> None:
+        timeout = {"idle": idle_timeout, "run": run_timeout}.get(kind)
+        if kind not in ("idle", "run"):
+            raise ValueError("kind must be 'idle' or 'run'")
+        if timeout is None:
+            raise ValueError(f"{kind}_timeout is required when kind={kind!r}")
+        without = " without making progress" if kind == "idle" else ""
+        super().__init__(
+            f"Node '{node}' exceeded its {kind} timeout of {timeout:.3f}s{without} (elapsed: {elapsed:.3f}s)."
+        )
+        self.node = node
+        self.timeout = timeout
+        self.elapsed = elapsed
+        self.kind = kind
+        self.idle_timeout = idle_timeout
+        self.run_timeout = run_timeout
+
+
+class NodeCancelledError(GraphError):
+    """A node raised `asyncio.CancelledError` itself, with nobody cancelling it: it failed; it is not tried again."""
+
+    code = "LG452"
+
+    def __init__(self, node: str, message: str | None = None) -> None:
+        super().__init__(message or f"Node {node!r} raised asyncio.CancelledError")
+        self.node = node
+
+
+class SyncTimeout(GraphError, ValueError):
+    """A `timeout` was given to a node that is not asynchronous: what runs on a thread cannot be stopped."""
+
+    code = "LG453"
+
+    def __init__(self, node: str, *, kind: str = "Node") -> None:
+        super().__init__(
+            "Node timeouts are only supported for async nodes because sync Python execution cannot be safely cancelled "
+            f"in-process. {kind} {node!r} is sync."
+        )
+        self.node = node
+
+
 class GraphBubbleUp(BaseException):
     """The root of the signals that leave user code."""
 
@@ -176,6 +237,19 @@ class NodeInterrupt(GraphInterrupt):
 
     def __init__(self, value: Any, id: str | None = None) -> None:
         super().__init__([Interrupt(value) if id is None else Interrupt(value, id)])
+
+
+class GraphDrained(GraphBubbleUp, Exception):
+    """The run stopped before a superstep, because its `RunControl` was asked to; `invoke(None)` goes on from there.
+
+    It reaches whoever called the run, so it is an `Exception` too, as in LangGraph.
+    """
+
+    code: ClassVar[str] = "LG450"
+
+    def __init__(self, reason: str = "shutdown") -> None:
+        super().__init__(f"Graph drained: {reason}")
+        self.reason = reason
 
 
 class ParentCommand(GraphBubbleUp):

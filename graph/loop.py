@@ -26,7 +26,7 @@ from ..projections.snapshot import values_of
 from ..projections.state import CheckpointState
 from ..projections.types import EVERY_CHANNEL, INTERRUPT
 from .commits import commit
-from .errors import GraphRecursionError, NodeNotFound
+from .errors import GraphDrained, GraphRecursionError, NodeNotFound
 from .journal import Journal
 from .outcomes import stored_break, stored_writes
 from .payloads import checkpoint_payload, run_order, task_metadata
@@ -130,6 +130,10 @@ class Loop:
         self.record.open(self.tasks, self.state, restore=not self.reruns)
         if self._stops_at(self.interrupt_before):
             self.status = "interrupt_before"
+            return False
+        control = self.run.control
+        if control is not None and control.drain_requested:
+            self.status, self.failure = "draining", GraphDrained(control.drain_reason or "shutdown")
             return False
         if self.stream.wants_starts:
             for task in self.tasks:

@@ -22,7 +22,7 @@ from .begin import Start, begin
 from .config import configurable, current_scope, max_concurrency_of, recursion_limit_of
 from .driver import drive
 from .ending import end_run
-from .errors import InvalidRunId
+from .errors import GraphDrained, InvalidRunId
 from .fence import not_from_within
 from .interrupts import is_answer_map
 from .journal import Journal
@@ -31,6 +31,7 @@ from .loser import Lost, branch
 from .persistence import OpenThread, Persistence
 from .rules import Rules
 from .run_writer import RunWriter
+from .runtime import RunControl
 from .stream import Stream
 from .tasks import RunScope
 
@@ -47,6 +48,7 @@ class Options:
     durability: str
     interrupt_before: Sequence[str] | str
     interrupt_after: Sequence[str] | str
+    control: RunControl
 
 
 class Run:
@@ -257,6 +259,8 @@ class Run:
             copied=own if values.plain else lambda answer: values.decode(values.raw(answer)),
             actor=actor_of(options.config),
             message=self._stream.message,
+            control=options.control,
+            now_us=self._clock.now_us,
         )
         loop = Loop(
             self._rules,
@@ -323,10 +327,12 @@ def _run_id(config: Mapping[str, Any], clock: Clock) -> bytes:
 
 
 def _outcome_of(error: Exception) -> str:
+    if isinstance(error, GraphDrained):
+        return "stopped"
     return "lost" if isinstance(error, ConflictError) else "failed"
 
 
 def _outcome(loop: Loop) -> str:
     if loop.failure is not None:
-        return "stopped" if loop.status == "out_of_steps" else "failed"
+        return "stopped" if loop.status in ("out_of_steps", "draining") else "failed"
     return "finished" if loop.status == "done" else "interrupted"

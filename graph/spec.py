@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ..projections.timeouts import TimeoutPolicy
 from .managed import Managed
 from .retry import RetryPolicy
 from .scope import NodeScope
@@ -85,6 +86,8 @@ class NodeSpec:
     """What it reads beside channels."""
     retry: tuple[RetryPolicy, ...] = ()
     """Whether the node is tried again when it failed: the first policy that matches says."""
+    timeout: TimeoutPolicy | None = None
+    """How long one attempt may take; only for nodes that are asynchronous."""
 
 
 @dataclass(frozen=True, slots=True)

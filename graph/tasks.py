@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, cast
 
-from ..eventlog.clock import id_text
+from ..eventlog.clock import SystemClock, id_text
 from ..eventlog.context import NOBODY, Actor, acting_for, as_actor, current_actor
 from ..eventlog.errors import UnregisteredType
 from ..eventlog.events import ChannelResult, PlannedTask
@@ -22,18 +22,22 @@ from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written,
 from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
 from ..projections.lending import copied, lent, lent_input
+from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import START, TASKS, Interrupt, RunnableConfig, Send
 from .ambient import lend_config, take_back
 from .config import current_scope, metadata_of
-from .errors import GraphInterrupt, UnknownKeyWarning
+from .errors import GraphBubbleUp, GraphInterrupt, NodeCancelledError, SyncTimeout, UnknownKeyWarning
 from .managed import managed_values
 from .retry import pause_before_retry
 from .rules import PUSH
+from .runtime import RunControl, beat_nowhere, server_info_of
 from .spec import BranchSpec, NodeSpec, Write
 from .strict import StrictChecks
+from .timed import Attempt, cancelled_itself
 from .types import ExecutionInfo, Runtime, StreamWriter
 
 _AS_BEFORE = nullcontext()
+_NOW_US = SystemClock().now_us
 
 
 def _show_nowhere(_message: Any, _metadata: Mapping[str, Any]) -> None:
@@ -57,10 +61,12 @@ class RunScope:
         copied: Callable[[Any], Any] = own,
         actor: Actor = NOBODY,
         message: Callable[[Any, Mapping[str, Any]], None] = _show_nowhere,
+        control: RunControl | None = None,
+        now_us: Callable[[], int] = _NOW_US,
     ) -> None:
         """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded.
 
-        `actor`: who runs the graph, and why, as its config says.
+        `actor`: who runs the graph, and why, as its config says. `control`: what may ask the run to stop.
         """
         self._actor = actor
         self.stream = stream
@@ -76,6 +82,8 @@ class RunScope:
         self.run_id = run_id
         self.namespace = namespace
         self.copied = copied
+        self.control = control
+        self.now_us = now_us
         self.stop = 0
         """The superstep behind which the run may not go on."""
         self.offered = False
@@ -122,6 +130,7 @@ class Task:
         "_asked",
         "answers",
         "attempt",
+        "began",
         "error",
         "given",
         "input",
@@ -155,6 +164,8 @@ class Task:
         self.restored = False
         """Whether the task had finished in an earlier run."""
         self.attempt = 1
+        self.began: float | None = None
+        """When the first attempt began, in seconds since the epoch; `None` before."""
 
     @property
     def done(self) -> bool:
@@ -198,13 +209,15 @@ class Task:
 
 
 class TaskScope:
-    """The `NodeScope` of one task; parts are made when they are asked for."""
+    """The `NodeScope` of one attempt of a task; parts are made when they are asked for."""
 
-    __slots__ = ("_config", "_runtime", "checkpoint", "task")
+    __slots__ = ("_attempt", "_config", "_runtime", "checkpoint", "task")
 
-    def __init__(self, task: Task, checkpoint: bytes) -> None:
+    def __init__(self, task: Task, checkpoint: bytes, attempt: Attempt | None = None) -> None:
+        """`attempt`: what watches the clock, when the task has limits."""
         self.task = task
         self.checkpoint = checkpoint
+        self._attempt = attempt
         self._config: RunnableConfig | None = None
         self._runtime: Runtime[Any] | None = None
 
@@ -221,6 +234,8 @@ class TaskScope:
                     "configurable": {**base.get("configurable", {}), "checkpoint_ns": task.namespace},
                 },
             )
+            if self._attempt is not None:
+                self._config = self._attempt.listening(self._config)
         return self._config
 
     @property
@@ -231,7 +246,10 @@ class TaskScope:
             self._runtime = Runtime(
                 context=run.context,
                 store=run.store,
-                stream_writer=run.writer,
+                stream_writer=self.writer,
+                heartbeat=beat_nowhere if self._attempt is None else self._attempt.heartbeat,
+                server_info=server_info_of(run.config.get("configurable", {})),
+                control=run.control,
                 execution_info=ExecutionInfo(
                     checkpoint_id=id_text(self.checkpoint),
                     checkpoint_ns=self.task.namespace,
@@ -239,6 +257,7 @@ class TaskScope:
                     thread_id=run.thread_id,
                     run_id=run.run_id,
                     node_attempt=self.task.attempt,
+                    node_first_attempt_time=self.task.began,
                 ),
             )
         return self._runtime
@@ -251,7 +270,8 @@ class TaskScope:
     @property
     def writer(self) -> StreamWriter:
         """Sends a chunk to the `custom` stream."""
-        return self.task.run.writer
+        write = self.task.run.writer
+        return write if self._attempt is None else self._attempt.writer(write)
 
     @property
     def previous(self) -> Any:
@@ -310,6 +330,9 @@ def execute(task: Task, step: StepScope) -> None:
 
     Catches what user code raises; a `KeyboardInterrupt`, `SystemExit` or foreign signal goes through.
     """
+    if limits_of(task, step.cells) is not None:
+        task.error = SyncTimeout(task.planned.name)
+        return
     while True:
         with _Running(task, step.checkpoint) as scope:
             checks = step.checks(task)
@@ -329,19 +352,37 @@ async def aexecute(task: Task, step: StepScope) -> None:
     """Do what `execute` does on an event loop; a cancellation goes through, and leaves the task not run."""
     import asyncio  # only who awaits pays for it
 
+    limits = limits_of(task, step.cells)
     while True:
-        with _Running(task, step.checkpoint) as scope:
-            checks = step.checks(task)
-            result = await task.node.acall(task.input, scope)
-            writes = _own_writes(task, result, checks)
-            for branch in task.node.branches:
-                fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
-                writes += await branch.aroute(fresh, result, scope)
-            task.writes = writes
+        attempt = None if limits is None else Attempt(task.planned.name, limits)
+        with _Running(task, step.checkpoint, attempt) as scope:
+            work = _awritten(task, step, scope)
+            task.writes = await (work if attempt is None else attempt.within_limits(work))
         pause = _pause_before_retry(task, step)
         if pause is None:
             return
         await asyncio.sleep(pause)
+
+
+async def _awritten(task: Task, step: StepScope, scope: TaskScope) -> list[Write]:
+    """Run a task's node and routers once, and return what they write."""
+    checks = step.checks(task)
+    result = await task.node.acall(task.input, scope)
+    writes = _own_writes(task, result, checks)
+    for branch in task.node.branches:
+        fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
+        writes += await branch.aroute(fresh, result, scope)
+    return writes
+
+
+def limits_of(task: Task, cells: Cells) -> TimeoutPolicy | None:
+    """Return how long an attempt of a task may take: what came with its packet, else what its node was told."""
+    path = task.planned.path
+    if path[0] == PUSH and isinstance(path[1], int):
+        packet = cast("Send", cells[TASKS].value[path[1]])
+        if packet.timeout is not None:
+            return packet.timeout
+    return task.node.timeout
 
 
 class _Running:
@@ -349,10 +390,13 @@ class _Running:
 
     __slots__ = ("_lent", "_scope", "_token")
 
-    def __init__(self, task: Task, checkpoint: bytes) -> None:
-        self._scope = TaskScope(task, checkpoint)
+    def __init__(self, task: Task, checkpoint: bytes, attempt: Attempt | None = None) -> None:
+        self._scope = TaskScope(task, checkpoint, attempt)
 
     def __enter__(self) -> TaskScope:
+        task = self._scope.task
+        if task.began is None:
+            task.began = task.run.now_us() / 1_000_000
         self._token = current_scope.set(self._scope)
         self._lent = lend_config(self._scope)
         return self._scope
@@ -365,6 +409,12 @@ class _Running:
         if isinstance(error, GraphInterrupt):
             task.interrupts = error.interrupts
             return True
+        if isinstance(error, GraphBubbleUp):
+            return False
+        if cancelled_itself(error):
+            task.error = NodeCancelledError(task.planned.name)
+            task.error.__cause__ = error
+            return True
         if isinstance(error, Exception):
             note(error, task)
             task.error = error
@@ -375,7 +425,7 @@ class _Running:
 def _pause_before_retry(task: Task, step: StepScope) -> float | None:
     """Make a failed task ready for another attempt and return the seconds to wait for it; `None` when it gets none."""
     error, retry = task.error, task.node.retry
-    if error is None or not retry:
+    if error is None or not retry or isinstance(error, NodeCancelledError):
         return None
     pause = pause_before_retry(retry, error, task.attempt)
     if pause is not None:

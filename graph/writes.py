@@ -57,7 +57,7 @@ class Targets:
                 f"Cannot send a packet to the END node (sent by '{source}'); send to a node instead."
             )
         name = self.resolve(packet.node, source=source)
-        return packet if name == packet.node else Send(name, packet.arg)
+        return packet if name == packet.node else Send(name, packet.arg, timeout=packet.timeout)
 
 
 def writer(node: str, keys: tuple[str, ...], targets: Targets) -> Callable[[Any], list[Write]]:

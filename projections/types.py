@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import timedelta
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from ..eventlog.serde.registry import BASE
+from .timeouts import TimeoutPolicy
 
 START: Final = "__start__"
 """The entry of every graph: a node that is always there, and the channel its input is written to."""
@@ -53,15 +55,26 @@ class RunnableConfig(TypedDict, total=False):
     run_id: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Send:
-    """Run `node` in the next superstep with `arg` as its whole input.
+    """Run `node` in the next superstep with `arg` as its whole input, and within `timeout` instead of the node's own.
 
     return [Send("assess", {"application": a}) for a in state["applications"]]
     """
 
     node: str
     arg: Any
+    timeout: TimeoutPolicy | None
+
+    def __init__(self, /, node: str, arg: Any, *, timeout: float | timedelta | TimeoutPolicy | None = None) -> None:
+        put = object.__setattr__
+        put(self, "node", node)
+        put(self, "arg", arg)
+        put(self, "timeout", TimeoutPolicy.coerce(timeout))
+
+    def __repr__(self) -> str:
+        limit = "" if self.timeout is None else f", timeout={self.timeout!r}"
+        return f"Send(node={self.node!r}, arg={self.arg!r}{limit})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +345,21 @@ def _snapshot_from(fields: tuple[Any, ...], writes: Any) -> StateSnapshot:
     return StateSnapshot(*fields, writes=lambda: writes)
 
 
+def _send_parts(send: Send) -> list[Any]:
+    """Return what is stored of a packet; its limits are a part only when it has some."""
+    limit = send.timeout
+    if limit is None:
+        return [send.node, send.arg]
+    return [send.node, send.arg, [limit.run_timeout, limit.idle_timeout, limit.refresh_on]]
+
+
+def _send_from(node: str, arg: Any, limits: list[Any] | None = None) -> Send:
+    if limits is None:
+        return Send(node, arg)
+    run, idle, refresh_on = limits
+    return Send(node, arg, timeout=TimeoutPolicy(run_timeout=run, idle_timeout=idle, refresh_on=refresh_on))
+
+
 def _overwrite_from(value: Any) -> Overwrite:
     return Overwrite(value)
 
@@ -341,7 +369,7 @@ def _interrupt_from(value: Any, id: str, response_schema: Any) -> Interrupt:
 
 
 # Stored form: these numbers and the order of the parts are for ever. More or fewer parts are a TypeError.
-BASE.register_native(64, Send, lambda v: [v.node, v.arg], lambda parts: Send(*parts))
+BASE.register_native(64, Send, _send_parts, lambda parts: _send_from(*parts))
 BASE.register_native(65, Overwrite, lambda v: [v.value], lambda parts: _overwrite_from(*parts))
 BASE.register_native(
     66,

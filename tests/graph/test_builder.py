@@ -352,7 +352,6 @@ def test_a_literal_command_annotation_is_validated() -> None:
     [
         {"cache_policy": CachePolicy()},
         {"error_handler": node_a},
-        {"timeout": 1.0},
     ],
     ids=str,
 )
