@@ -1,0 +1,147 @@
+"""`ReadyGraph`: what all methods of a graph that can run share: its rules, its log, its clock, its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..eventlog.clock import CheckpointIds, SystemClock
+from ..eventlog.log import EventLog
+from ..eventlog.serde import Serializer
+from ..projections.errors import CheckpointerRequired, NotSupportedYet
+from ..projections.types import RunnableConfig
+from .config import control_now, merge_configs
+from .persistence import Persistence
+from .rules import Rules
+from .run import Options, Run
+from .runtime import RunControl
+from .spec import GraphSpec
+from .stream import Stream
+
+_MODES = frozenset({"values", "updates", "checkpoints", "tasks", "debug", "custom", "messages", "tools"})
+_DURABILITIES = ("sync", "async", "exit")
+
+
+class ReadyGraph:
+    """A graph and what it runs with. Holds no state of runs: one object serves any number of threads."""
+
+    stream_mode: str | Sequence[str] = "values"
+    """What `stream` yields when its caller does not say."""
+
+    def __init__(
+        self,
+        spec: GraphSpec,
+        *,
+        checkpointer: Any = None,
+        store: Any = None,
+        debug: bool = False,
+        config: RunnableConfig | None = None,
+    ) -> None:
+        self.spec = spec
+        self.checkpointer = checkpointer
+        self.store = store
+        self.debug = debug
+        self.config = config
+        self.name = spec.name
+        self.rules = Rules(spec)
+        self._persistence = _persistence(checkpointer, spec)
+        log = None if self._persistence is None else self._persistence.log
+        self._clock = SystemClock() if log is None else log.clock
+        self._ids = CheckpointIds(self._clock) if log is None else log.checkpoint_ids
+
+    def _needed(self, what: str) -> Persistence:
+        if self._persistence is None:
+            raise CheckpointerRequired(
+                f"No checkpointer set: {what} needs one. Compile with checkpointer=EventLog(path)."
+            )
+        return self._persistence
+
+    def _streamed(
+        self,
+        config: Mapping[str, Any] | None,
+        *,
+        context: Any,
+        stream_mode: str | Sequence[str] | None,
+        output_keys: str | Sequence[str] | None,
+        interrupt_before: Sequence[str] | str | None,
+        interrupt_after: Sequence[str] | str | None,
+        durability: str | None,
+        subgraphs: bool,
+        debug: bool | None,
+        control: RunControl | None,
+        on_conflict: str,
+    ) -> tuple[bool, Stream, Run]:
+        """Return whether one mode was asked for by name, the stream, and the run that fills it."""
+        if subgraphs:
+            raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
+        if stream_mode is None:
+            stream_mode = "debug" if (self.debug if debug is None else debug) else self.stream_mode
+        modes, single = _modes(stream_mode)
+        options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
+        output = keys_or(output_keys, self.spec.stream_channels)
+        stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        return single, stream, self._run(options, stream, on_conflict)
+
+    def _run(self, options: Options, stream: Stream, on_conflict: str) -> Run:
+        if on_conflict not in ("raise", "fork"):
+            raise ValueError(f'on_conflict is "raise" or "fork", not {on_conflict!r}')
+        return Run(
+            self.rules,
+            self._persistence,
+            self._clock,
+            self._ids,
+            options,
+            stream,
+            forks_on_conflict=on_conflict == "fork",
+        )
+
+    def _options(
+        self,
+        config: Mapping[str, Any] | None,
+        context: Any,
+        interrupt_before: Sequence[str] | str | None,
+        interrupt_after: Sequence[str] | str | None,
+        durability: str | None,
+        control: RunControl | None,
+    ) -> Options:
+        durability = durability or "async"
+        if durability not in _DURABILITIES:
+            raise ValueError(f"durability is one of {', '.join(_DURABILITIES)}, not {durability!r}")
+        return Options(
+            merge_configs(self.config, config),
+            self.spec.coerce_context(context),
+            self.store,
+            durability,
+            interrupt_before or self.spec.interrupt_before,
+            interrupt_after or self.spec.interrupt_after,
+            control or control_now(),
+        )
+
+
+def keys_or(given: str | Sequence[str] | None, default: tuple[str, ...] | str) -> tuple[str, ...] | str:
+    """Return the keys that a caller gave, else the default."""
+    if given is None:
+        return default
+    return given if isinstance(given, str) else tuple(given)
+
+
+def _modes(stream_mode: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
+    modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
+    for mode in modes:
+        if mode not in _MODES:
+            raise ValueError(f"stream_mode is one of {', '.join(sorted(_MODES))}, not {mode!r}")
+    return modes, isinstance(stream_mode, str)
+
+
+def _persistence(checkpointer: Any, spec: GraphSpec) -> Persistence | None:
+    if checkpointer is None or checkpointer is False:
+        return None
+    if isinstance(checkpointer, EventLog):
+        return Persistence(checkpointer, spec)
+    log = getattr(checkpointer, "log", None)
+    if isinstance(log, EventLog):
+        serializer = getattr(checkpointer, "serializer", None)
+        return Persistence(log, spec, serializer=serializer if isinstance(serializer, Serializer) else None)
+    raise TypeError(
+        f"checkpointer must be an EventLog, an EventLogSaver or an InMemorySaver, not {type(checkpointer).__name__}"
+    )
