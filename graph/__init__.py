@@ -28,6 +28,7 @@ from .errors import (
     GraphInterrupt,
     GraphRecursionError,
     InvalidRunId,
+    InvalidStreamOption,
     InvalidUpdateError,
     MissingThreadId,
     MutatedInputError,
@@ -44,8 +45,25 @@ from .errors import (
     UnknownKeyWarning,
 )
 from .interrupts import interrupt
+from .listeners import TAG_NOSTREAM
 from .managed import IsLastStep, ManagedValue, RemainingSteps
 from .messages import REMOVE_ALL_MESSAGES, MessagesState, add_messages
+from .stream_parts import (
+    CheckpointPayload,
+    CheckpointStreamPart,
+    CheckpointTask,
+    CustomStreamPart,
+    DebugPayload,
+    DebugStreamPart,
+    GraphOutput,
+    MessagesStreamPart,
+    StreamPart,
+    TaskPayload,
+    TaskResultPayload,
+    TasksStreamPart,
+    UpdatesStreamPart,
+    ValuesStreamPart,
+)
 from .types import (
     END,
     START,
@@ -100,6 +118,21 @@ __all__ = [
     "StreamMode",
     "StreamWriter",
     "TimeoutPolicy",
+    "TAG_NOSTREAM",
+    "CheckpointPayload",
+    "CheckpointStreamPart",
+    "CheckpointTask",
+    "CustomStreamPart",
+    "DebugPayload",
+    "DebugStreamPart",
+    "GraphOutput",
+    "MessagesStreamPart",
+    "StreamPart",
+    "TaskPayload",
+    "TaskResultPayload",
+    "TasksStreamPart",
+    "UpdatesStreamPart",
+    "ValuesStreamPart",
     "default_retry_on",
     "add_messages",
     "get_config",
@@ -131,6 +164,7 @@ __all__ = [
     "GraphInterrupt",
     "GraphRecursionError",
     "InvalidRunId",
+    "InvalidStreamOption",
     "InvalidUpdateError",
     "MissingThreadId",
     "MutatedInputError",

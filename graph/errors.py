@@ -31,6 +31,7 @@ __all__ = [
     "GraphInterrupt",
     "GraphRecursionError",
     "InvalidRunId",
+    "InvalidStreamOption",
     "InvalidUpdateError",
     "MissingThreadId",
     "MutatedInputError",
@@ -143,6 +144,12 @@ class InvalidRunId(GraphError, ValueError):
     """A config's `run_id` is no UUID; nothing was stored."""
 
     code = "LG431"
+
+
+class InvalidStreamOption(GraphError, ValueError):
+    """A call asked for a mode, a version or a key to be streamed that there is not; nothing was run."""
+
+    code = "LG440"
 
 
 class SubgraphNotFound(GraphError, ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from ..projections.types import INTERRUPT, Interrupt
@@ -15,16 +15,28 @@ class LastStream(Stream):
 
     def __init__(
         self,
+        modes: Iterable[str] = (),
         *,
         output: tuple[str, ...] | str,
         shown: tuple[str, ...] | str,
         now_us: Callable[[], int],
+        subgraphs: bool = False,
         namespace: Namespace = (),
         outer: Stream | None = None,
     ) -> None:
-        super().__init__((), output=output, shown=shown, now_us=now_us, namespace=namespace, outer=outer)
+        """`modes`: what is to be told meanwhile, beside the result."""
+        super().__init__(
+            modes,
+            output=output,
+            shown=shown,
+            now_us=now_us,
+            subgraphs=subgraphs,
+            namespace=namespace,
+            outer=outer,
+        )
         self._values: Callable[[], Any] | None = None
-        self._interrupts: list[Interrupt] = []
+        self.questions: list[Interrupt] = []
+        """What the run asked, and nobody answered."""
 
     def values(self, values: Callable[[], Any]) -> None:
         """Remember that there are values."""
@@ -33,16 +45,20 @@ class LastStream(Stream):
 
     def interrupted(self, interrupts: Sequence[Interrupt], values: Callable[[], Any] | None) -> None:
         """Remember the questions."""
-        self._interrupts += interrupts
+        self.questions += interrupts
         if values is not None:
             self._values = values
         super().interrupted(interrupts, values)
 
+    def latest(self) -> Any:
+        """Return the last values; `None` when there were none."""
+        return None if self._values is None else self._values()
+
     def result(self) -> Any:
         """Return the values, and the questions under `__interrupt__`."""
-        latest = None if self._values is None else self._values()
-        if not self._interrupts:
+        latest = self.latest()
+        if not self.questions:
             return latest
         if isinstance(latest, dict):
-            return {**cast("dict[str, Any]", latest), INTERRUPT: self._interrupts}
-        return {INTERRUPT: self._interrupts}
+            return {**cast("dict[str, Any]", latest), INTERRUPT: self.questions}
+        return {INTERRUPT: self.questions}

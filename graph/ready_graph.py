@@ -10,7 +10,9 @@ from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
 from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.types import RunnableConfig
+from .asked import Asked, asked_for, checked_keys
 from .config import control_now, merge_configs
+from .last_stream import LastStream
 from .persistence import Persistence
 from .rules import Rules
 from .run import Options, Run
@@ -18,7 +20,6 @@ from .runtime import RunControl
 from .spec import GraphSpec
 from .stream import Stream
 
-_MODES = frozenset({"values", "updates", "checkpoints", "tasks", "debug", "custom", "messages", "tools"})
 _DURABILITIES = ("sync", "async", "exit")
 
 
@@ -62,6 +63,7 @@ class ReadyGraph:
         *,
         context: Any,
         stream_mode: str | Sequence[str] | None,
+        print_mode: str | Sequence[str],
         output_keys: str | Sequence[str] | None,
         interrupt_before: Sequence[str] | str | None,
         interrupt_after: Sequence[str] | str | None,
@@ -69,18 +71,56 @@ class ReadyGraph:
         subgraphs: bool,
         debug: bool | None,
         control: RunControl | None,
+        version: str,
         on_conflict: str,
-    ) -> tuple[bool, Stream, Run]:
-        """Return whether one mode was asked for by name, the stream, and the run that fills it."""
+    ) -> tuple[Asked, Stream, Run]:
+        """Return what was asked for, the stream, and the run that fills it."""
         if subgraphs:
             raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
-        if stream_mode is None:
-            stream_mode = "debug" if (self.debug if debug is None else debug) else self.stream_mode
-        modes, single = _modes(stream_mode)
+        mode = self.stream_mode if stream_mode is None else stream_mode
+        asked = self._asked(mode, print_mode, debug, subgraphs, version)
         options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
-        output = keys_or(output_keys, self.spec.stream_channels)
-        stream = Stream(modes, output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
-        return single, stream, self._run(options, stream, on_conflict)
+        spec = self.spec
+        stream = Stream(
+            (*asked.modes, *asked.printed),
+            output=checked_keys(spec, output_keys, spec.stream_channels),
+            shown=spec.stream_channels,
+            now_us=self._clock.now_us,
+            subgraphs=subgraphs,
+        )
+        return asked, stream, self._run(options, stream, on_conflict)
+
+    def _invoked(
+        self,
+        print_mode: str | Sequence[str],
+        output_keys: str | Sequence[str] | None,
+        debug: bool | None,
+        subgraphs: bool,
+        version: str,
+    ) -> tuple[Asked, LastStream]:
+        """Return what is to be told of a run beside its result, and what takes both."""
+        asked, spec = self._asked((), print_mode, debug, subgraphs, version), self.spec
+        last = LastStream(
+            asked.printed,
+            output=checked_keys(spec, output_keys, spec.output_channels),
+            shown=spec.stream_channels,
+            now_us=self._clock.now_us,
+            subgraphs=subgraphs,
+        )
+        return asked, last
+
+    def _asked(
+        self,
+        stream_mode: str | Sequence[str],
+        print_mode: str | Sequence[str],
+        debug: bool | None,
+        subgraphs: bool,
+        version: str,
+    ) -> Asked:
+        debug = bool(debug or self.debug)
+        return asked_for(
+            self.spec, stream_mode, print_mode=print_mode, debug=debug, subgraphs=subgraphs, version=version
+        )
 
     def _run(self, options: Options, stream: Stream, on_conflict: str) -> Run:
         if on_conflict not in ("raise", "fork"):
@@ -116,21 +156,6 @@ class ReadyGraph:
             interrupt_after or self.spec.interrupt_after,
             control or control_now(),
         )
-
-
-def keys_or(given: str | Sequence[str] | None, default: tuple[str, ...] | str) -> tuple[str, ...] | str:
-    """Return the keys that a caller gave, else the default."""
-    if given is None:
-        return default
-    return given if isinstance(given, str) else tuple(given)
-
-
-def _modes(stream_mode: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
-    for mode in modes:
-        if mode not in _MODES:
-            raise ValueError(f"stream_mode is one of {', '.join(sorted(_MODES))}, not {mode!r}")
-    return modes, isinstance(stream_mode, str)
 
 
 def _persistence(checkpointer: Any, spec: GraphSpec) -> Persistence | None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..projections.types import RunnableConfig
 from .batches import abatch, batch
-from .last_stream import LastStream
-from .ready_graph import ReadyGraph, keys_or
+from .ready_graph import ReadyGraph
 from .runtime import RunControl
 from .types import All, Durability
 
@@ -25,16 +24,22 @@ class Running(ReadyGraph):
         *,
         context: Any = None,
         stream_mode: str | Sequence[str] = "values",
+        print_mode: str | Sequence[str] = (),
         output_keys: str | Sequence[str] | None = None,
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
         durability: Durability | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
         control: RunControl | None = None,
+        version: str = "v1",
         on_conflict: str = "raise",
     ) -> Any:
         """Run the graph and return its last values; with pending questions, under `__interrupt__` too.
 
-        `input` is the graph's input, a `Command`, or `None` to go on with what is pending.
+        `input` is the graph's input, a `Command`, or `None` to go on with what is pending. With `version="v2"` the
+        values and the questions come apart, as a `GraphOutput`. In any other `stream_mode` it is the list of what
+        `stream` yields; `print_mode` and `debug` print what it would.
 
         `durability` says what a crash can cost. In each of them the run's claim on the thread, with its input, is on
         disk before any node runs, and what was recorded when this returns or raises.
@@ -53,7 +58,7 @@ class Running(ReadyGraph):
         `invoke(None)` goes on.
 
         Raises what a node raised, `ConflictError`, `CheckpointNotFound`, `EmptyInputError`, `NothingToResume`,
-        `GraphRecursionError`; whatever was recorded before stays. `ValueError` for any other word in the two options.
+        `GraphRecursionError`; whatever was recorded before stays. `ValueError` for any other word in the options.
         """
         if stream_mode != "values":
             return list(
@@ -62,20 +67,24 @@ class Running(ReadyGraph):
                     config,
                     context=context,
                     stream_mode=stream_mode,
-                    output_keys=output_keys,
+                    print_mode=print_mode,
+                    output_keys=self.spec.output_channels if output_keys is None else output_keys,
                     interrupt_before=interrupt_before,
                     interrupt_after=interrupt_after,
                     durability=durability,
+                    subgraphs=subgraphs,
+                    debug=debug,
                     control=control,
+                    version=version,
                     on_conflict=on_conflict,
                 )
             )
         options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
-        output = keys_or(output_keys, self.spec.output_channels)
-        last = LastStream(output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        asked, last = self._invoked(print_mode, output_keys, debug, subgraphs, version)
         for _ in self._run(options, last, on_conflict).steps(input):
-            pass
-        return last.result()
+            asked.print_out(last.taken())
+        asked.print_out(last.taken())
+        return asked.result(last)
 
     def stream(
         self,
@@ -84,6 +93,7 @@ class Running(ReadyGraph):
         *,
         context: Any = None,
         stream_mode: str | Sequence[str] | None = None,
+        print_mode: str | Sequence[str] = (),
         output_keys: str | Sequence[str] | None = None,
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
@@ -91,23 +101,28 @@ class Running(ReadyGraph):
         subgraphs: bool = False,
         debug: bool | None = None,
         control: RunControl | None = None,
+        version: str = "v1",
         on_conflict: str = "raise",
     ) -> Iterator[Any]:
         """Run the graph and yield what happens: payloads in one mode, `(mode, payload)` in a list of modes.
 
-        Modes: `values`, `updates` (the default), `checkpoints`, `tasks`, `debug`, `custom`. Closing the iterator early
-        stops the run: a step of which all was shown is closed, tasks that run at that moment are waited for and kept
-        (but at `"exit"`), and the run can be gone on with.
+        Modes: `values`, `updates` (the default), `checkpoints`, `tasks`, `debug`, `custom`, `messages`, `tools`. With
+        `version="v2"` each chunk is a dictionary, a `StreamPart`. `print_mode`: modes that are printed, too or only;
+        `debug` prints `updates` and `values`. `output_keys`: which keys `values` and `updates` show.
+
+        Closing the iterator early stops the run: a step of which all was shown is closed, tasks that run at that moment
+        are waited for and kept (but at `"exit"`), and the run can be gone on with.
 
         `durability` and `on_conflict` promise what they do for `invoke`, where "returns" is the iterator's end: with
         `"async"` and `"exit"` a chunk may be seen before what it shows is on disk. With `on_conflict="fork"` the chunks
         go on with those of the fork; the ones of steps that were not committed here come again. Raises what
         `invoke` raises, from the iterator.
         """
-        single, stream, run = self._streamed(
+        asked, stream, run = self._streamed(
             config,
             context=context,
             stream_mode=stream_mode,
+            print_mode=print_mode,
             output_keys=output_keys,
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
@@ -115,12 +130,13 @@ class Running(ReadyGraph):
             subgraphs=subgraphs,
             debug=debug,
             control=control,
+            version=version,
             on_conflict=on_conflict,
         )
         with closing(run.steps(input)) as steps:
             for _ in steps:
-                yield from stream.taken(single=single)
-        yield from stream.taken(single=single)
+                yield from asked.shaped(stream.taken())
+        yield from asked.shaped(stream.taken())
 
     async def ainvoke(
         self,
@@ -129,11 +145,15 @@ class Running(ReadyGraph):
         *,
         context: Any = None,
         stream_mode: str | Sequence[str] = "values",
+        print_mode: str | Sequence[str] = (),
         output_keys: str | Sequence[str] | None = None,
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
         durability: Durability | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
         control: RunControl | None = None,
+        version: str = "v1",
         on_conflict: str = "raise",
     ) -> Any:
         """Do what `invoke` does on the event loop, which goes on meanwhile: nodes that are coroutines run on it.
@@ -147,21 +167,25 @@ class Running(ReadyGraph):
                 config,
                 context=context,
                 stream_mode=stream_mode,
-                output_keys=output_keys,
+                print_mode=print_mode,
+                output_keys=self.spec.output_channels if output_keys is None else output_keys,
                 interrupt_before=interrupt_before,
                 interrupt_after=interrupt_after,
                 durability=durability,
+                subgraphs=subgraphs,
+                debug=debug,
                 control=control,
+                version=version,
                 on_conflict=on_conflict,
             )
             return [chunk async for chunk in steps]
         options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
-        output = keys_or(output_keys, self.spec.output_channels)
-        last = LastStream(output=output, shown=self.spec.stream_channels, now_us=self._clock.now_us)
+        asked, last = self._invoked(print_mode, output_keys, debug, subgraphs, version)
         async with aclosing(self._run(options, last, on_conflict).asteps(input)) as steps:
             async for _ in steps:
-                pass
-        return last.result()
+                asked.print_out(last.taken())
+        asked.print_out(last.taken())
+        return asked.result(last)
 
     def batch(
         self,
@@ -196,6 +220,7 @@ class Running(ReadyGraph):
         *,
         context: Any = None,
         stream_mode: str | Sequence[str] | None = None,
+        print_mode: str | Sequence[str] = (),
         output_keys: str | Sequence[str] | None = None,
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
@@ -203,13 +228,15 @@ class Running(ReadyGraph):
         subgraphs: bool = False,
         debug: bool | None = None,
         control: RunControl | None = None,
+        version: str = "v1",
         on_conflict: str = "raise",
     ) -> AsyncIterator[Any]:
         """Do what `stream` does on the event loop; see `ainvoke`. Custom chunks come while their nodes run."""
-        single, stream, run = self._streamed(
+        asked, stream, run = self._streamed(
             config,
             context=context,
             stream_mode=stream_mode,
+            print_mode=print_mode,
             output_keys=output_keys,
             interrupt_before=interrupt_before,
             interrupt_after=interrupt_after,
@@ -217,11 +244,12 @@ class Running(ReadyGraph):
             subgraphs=subgraphs,
             debug=debug,
             control=control,
+            version=version,
             on_conflict=on_conflict,
         )
         async with aclosing(run.asteps(input)) as steps:
             async for _ in steps:
-                for chunk in stream.taken(single=single):
+                for chunk in asked.shaped(stream.taken()):
                     yield chunk
-        for chunk in stream.taken(single=single):
+        for chunk in asked.shaped(stream.taken()):
             yield chunk

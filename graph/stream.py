@@ -87,18 +87,11 @@ class Stream:
         """Call `wake` whenever a task sent a chunk to the run's own caller; from any thread."""
         self.own.on_chunk = wake
 
-    def taken(self, *, single: bool, subgraphs: bool = False) -> Iterator[Any]:
-        """Yield the chunks that are there, and take them out: payloads of a `single` mode, else with their modes.
-
-        With `subgraphs` each has its namespace before it.
-        """
+    def taken(self) -> Iterator[Chunk]:
+        """Yield the chunks that are there, and take them out."""
         chunks = self.own.chunks
         while chunks:
-            namespace, mode, payload = chunks.popleft()
-            if subgraphs:
-                yield (namespace, payload) if single else (namespace, mode, payload)
-            else:
-                yield payload if single else (mode, payload)
+            yield chunks.popleft()
 
     @contextmanager
     def all_or_none(self) -> Generator[None]:

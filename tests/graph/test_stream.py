@@ -19,7 +19,7 @@ def _stream(*modes: str, subgraphs: bool = False, outer: Stream | None = None, n
 
 
 def _all(stream: Stream) -> list[Any]:
-    return list(stream.taken(single=False, subgraphs=True))
+    return list(stream.taken())
 
 
 def test_inner_chunks_come_with_their_place_where_subgraphs_were_asked_for() -> None:
@@ -80,19 +80,6 @@ def test_an_invoked_graph_is_seen_by_the_outer_stream_too() -> None:
     last.values(lambda: {"m": 2})
     assert last.result() == {"m": 2}
     assert _all(root) == [(PLACE, "values", {"m": 1}), (PLACE, "values", {"m": 2})]
-
-
-def test_shapes() -> None:
-    """One mode gives payloads, several give pairs; with `subgraphs` the place comes first."""
-    for single, subgraphs, expected in (
-        (True, False, 1),
-        (False, False, ("custom", 1)),
-        (True, True, ((), 1)),
-        (False, True, ((), "custom", 1)),
-    ):
-        stream = _stream("custom")
-        stream.custom(1)
-        assert list(stream.taken(single=single, subgraphs=subgraphs)) == [expected]
 
 
 def test_nothing_is_shown_of_a_block_that_raises() -> None:

@@ -167,6 +167,18 @@ class Script:
 
         return self._perform("stream", consume, error, config, chunks)
 
+    def parts(self, value: Any, modes: str | Sequence[str], *, error: str | None = None, **options: Any) -> Any:
+        """`graph.stream` in its second version, to its end."""
+        config, options = self._prepare(options)
+        chunks: list[dict[str, Any]] = []
+
+        def consume() -> None:
+            for part in self._items("stream", value, config, stream_mode=modes, version="v2", **options):
+                beside = {key: normal.plain(part[key]) for key in part if key not in ("type", "data")}
+                chunks.append({**normal.chunk(part["type"], part["data"]), **beside})
+
+        return self._perform("parts", consume, error, config, chunks)
+
     def leave(self, value: Any, mode: str, behind: int, **options: Any) -> None:
         """`graph.stream`, left behind a number of chunks."""
         config, options = self._prepare(options)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}")
+_PARTS = re.compile(f"({_UUID.pattern})")
 _RUNTIME_ERROR = re.compile(r"^(InvalidUpdateError|GraphRecursionError|EmptyInputError)\(.*\)$", re.DOTALL)
 _SNAPSHOT = ("values", "next", "config", "metadata", "parent_config", "tasks", "interrupts")
 _INTERRUPT = repr("__interrupt__")
@@ -44,13 +45,20 @@ def plain(value: Any) -> Any:
 
 def _leaf(value: Any) -> Any:
     if isinstance(value, str):
-        return Id(value) if _UUID.fullmatch(value) else repr(value)
+        return Id(value) if _UUID.fullmatch(value) else _text(value)
     if hasattr(value, "model_dump"):
         return {"class": type(value).__name__, **plain(value.model_dump())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
         return {"class": type(value).__name__, **fields}
     return repr(value)
+
+
+def _text(value: str) -> Any:
+    """A text; ids within it (of a task in a namespace, of a model's call in a message's id) are ids too."""
+    if _UUID.search(value) is None:
+        return repr(value)
+    return ["text", *(Id(part) if _UUID.fullmatch(part) else repr(part) for part in _PARTS.split(value))]
 
 
 def _asked(interrupts: Any) -> Any:
@@ -144,7 +152,7 @@ def unordered(item: Mapping[str, Any]) -> bool:
         return "'triggers'" not in item["payload"]
     if item["mode"] == "values":
         return _INTERRUPT in item["payload"]
-    return item["mode"] in ("updates", "custom")
+    return item["mode"] in ("updates", "custom", "messages", "tools")
 
 
 class Chunks(list[Any]):
@@ -189,6 +197,9 @@ class _Numbering:
         yield from self._settle_run(run)
 
     def _settle_run(self, run: list[Any]) -> list[Any]:
+        if run and all(item["mode"] == "messages" for item in run):
+            # Tokens of several nodes interleave; those of each are in order.
+            return sorted(run, key=lambda item: self._peek(item["payload"][2]))
         alone = all(sum(item["mode"] == mode for item in run) <= 1 for mode in ("updates", "tasks", "debug"))
         if run and all(item["mode"] == "custom" for item in run):
             # Nothing says which task wrote what: parallel ones write as their threads are scheduled.
