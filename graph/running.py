@@ -82,7 +82,8 @@ class Running(ReadyGraph):
         options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
         asked, last = self._invoked(print_mode, output_keys, debug, subgraphs, version)
         for _ in self._run(options, last, on_conflict).steps(input):
-            asked.print_out(last.taken())
+            if asked.printed:
+                asked.print_out(last.taken())
         asked.print_out(last.taken())
         return asked.result(last)
 
@@ -183,7 +184,8 @@ class Running(ReadyGraph):
         asked, last = self._invoked(print_mode, output_keys, debug, subgraphs, version)
         async with aclosing(self._run(options, last, on_conflict).asteps(input)) as steps:
             async for _ in steps:
-                asked.print_out(last.taken())
+                if asked.printed:
+                    asked.print_out(last.taken())
         asked.print_out(last.taken())
         return asked.result(last)
 

@@ -8,8 +8,7 @@ own (`within`), which sends to the outlets of the calls around it that asked for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -53,6 +52,7 @@ class Stream:
         self.shown = shown
         self._now_us = now_us
         self._held: list[Chunk] | None = None
+        self._holding = Holding(self)
         self._debug = "debug" in self.modes
         self.wants_values = "values" in self.modes
         self.wants_updates = "updates" in self.modes
@@ -93,20 +93,19 @@ class Stream:
         while chunks:
             yield chunks.popleft()
 
-    @contextmanager
-    def all_or_none(self) -> Generator[None]:
+    def all_or_none(self) -> Holding:
         """Show what happens within the block at its end, and nothing of it when the block raises."""
-        held: list[Chunk] = []
-        self._held = held
-        try:
-            yield
-        except BaseException:
-            held.clear()
-            raise
-        finally:
-            self._held = None
-            for chunk in held:
-                self._put(chunk[1], chunk[2])
+        return self._holding
+
+    def hold(self) -> None:
+        """Keep back what is put from now on."""
+        self._held = []
+
+    def release(self, *, keep: bool) -> None:
+        """Show what was kept back, or forget it."""
+        held, self._held = self._held, None
+        for _namespace, mode, payload in (held or ()) if keep else ():
+            self._put(mode, payload)
 
     def custom(self, chunk: Any) -> None:
         """Pass on what user code sent; any thread."""
@@ -240,6 +239,21 @@ class Stream:
         if restored:
             chunk["__metadata__"] = {"cached": True}
         return chunk
+
+
+class Holding:
+    """A block of which a stream shows all or nothing; see `Stream.all_or_none`."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> None:
+        self._stream.hold()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._stream.release(keep=kind is None)
 
 
 def task_text(task: Task) -> str:

@@ -6,6 +6,7 @@ from .crashes import CRASHES
 from .event_loop import EVENT_LOOP
 from .group_commit import GROUP_COMMIT
 from .lmdb_care import LMDB_CARE
+from .streams import STREAMS
 from .torn_views import TORN_VIEWS
 from .types_of_values import TYPES_OF_VALUES
 from .values import VALUES
@@ -16,6 +17,7 @@ THEMES = {
     "lmdb_care": LMDB_CARE,
     "group_commit": GROUP_COMMIT,
     "event_loop": EVENT_LOOP,
+    "streams": STREAMS,
     "values": VALUES,
     "types_of_values": TYPES_OF_VALUES,
     "verifying": VERIFYING,

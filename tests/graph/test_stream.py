@@ -44,12 +44,13 @@ def test_inner_chunks_are_not_made_where_nobody_asked_for_them() -> None:
 
 def test_every_call_sees_the_modes_it_asked_for() -> None:
     """A graph streamed inside a node shows its caller what that asked for, and the outer call what that did."""
-    root = _stream("custom", subgraphs=True)
-    inner = _stream("values", outer=root, namespace=PLACE)
-    inner.values(lambda: {"m": 2})
-    inner.custom("hello")
-    assert _all(inner) == [(PLACE, "values", {"m": 2})]
-    assert _all(root) == [(PLACE, "custom", "hello")]
+    values, custom = (PLACE, "values", {"m": 2}), (PLACE, "custom", "hello")
+    for outside, inside, seen in (("custom", "values", (custom, values)), ("values", "custom", (values, custom))):
+        root = _stream(outside, subgraphs=True)
+        inner = _stream(inside, outer=root, namespace=PLACE)
+        inner.values(lambda: {"m": 2})
+        inner.custom("hello")
+        assert (*_all(root), *_all(inner)) == seen
 
 
 def test_an_outer_stream_sees_graphs_at_any_depth() -> None:

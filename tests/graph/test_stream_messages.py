@@ -154,6 +154,34 @@ def test_tokens_come_while_their_node_runs() -> None:
     assert seen[0] == ["a"]
 
 
+@DRIVERS
+def test_who_leaves_within_a_message_can_go_on(driver: str) -> None:
+    """Closing the iterator behind the first token loses nothing on threads; the run goes on from where it is."""
+    model = _model("one two")
+    graph = chain(
+        MessagesState, bot=lambda state: {"messages": [model.invoke(state["messages"])]}, end=lambda state: {}
+    ).compile(checkpointer=EventLog.in_memory())
+
+    async def leave() -> Any:
+        chunks = graph.astream(HELLO, ONE, stream_mode="messages")
+        first = await anext(chunks)
+        await chunks.aclose()
+        return first
+
+    if driver == "threads":
+        chunks = graph.stream(HELLO, ONE, stream_mode="messages")
+        first = next(chunks)
+        chunks.close()
+    else:
+        first = asyncio.run(leave())
+    assert first[0].content == "one"
+    model.messages = iter([AIMessage("again")])
+    texts = [message.content for message in graph.invoke(None, ONE)["messages"]]
+    # On an event loop a node that was cancelled runs again.
+    assert texts in ([["hello", "one two"]] if driver == "threads" else [["hello", "one two"], ["hello", "again"]])
+    assert graph.get_state(ONE).next == ()
+
+
 def test_parallel_models_keep_the_order_of_their_own_tokens() -> None:
     """Tokens of nodes side by side interleave; each node's come in order."""
 
