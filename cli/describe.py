@@ -54,6 +54,10 @@ def describe(event: events.Event) -> dict[str, Any]:
             return {"channel": event.channel, "error": event.error[1]}
         case events.ItemPut() | events.ItemDeleted():
             return {"namespace": list(event.namespace), "key": event.key}
+        case events.CacheStored():
+            return {"namespace": list(event.namespace), "key": event.key}
+        case events.CacheCleared():
+            return {"namespace": None if event.namespace is None else list(event.namespace)}
         case events.ThreadForked():
             return {"source_version": event.version}
         case events.GraphRegistered():

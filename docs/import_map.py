@@ -129,7 +129,6 @@ NEVER: dict[str, str] = {
 
 _AT = "a path or SQLite connection names the log's folder, `fc.db` → `fc.db.lithograph`"
 LIMITED = {
-    "langgraph.types.CachePolicy": "no node takes one yet",
     "langgraph.checkpoint.sqlite.SqliteSaver": _AT,
     "langgraph.checkpoint.sqlite.aio.AsyncSqliteSaver": _AT,
 }

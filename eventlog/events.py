@@ -236,6 +236,27 @@ class ItemDeleted(Event, frozen=True):
     key: str
 
 
+class CacheStored(Event, frozen=True):
+    """A value was put into a cache that lies in the log: nothing recorded depends on it."""
+
+    kind: ClassVar[int] = 13 | SKIPPABLE
+    namespace: tuple[str, ...]
+    key: str
+    tag: str
+    """What the cache's serde calls the form of its bytes."""
+    value: Any
+    """`bytes`, or a `BlobRef`'s array."""
+    ends_us: int | None
+    """When it is not good any more, in microseconds since the Unix epoch; `None`: never."""
+
+
+class CacheCleared(Event, frozen=True):
+    """All that a cache held under a namespace is not good any more; `None`: under any."""
+
+    kind: ClassVar[int] = 14 | SKIPPABLE
+    namespace: tuple[str, ...] | None
+
+
 class Recorded(Event, frozen=True):
     """An application's own audit event, in the same order and chain."""
 
@@ -279,6 +300,8 @@ EVENTS: dict[int, type[Event]] = {
         ThreadForked,
         ItemPut,
         ItemDeleted,
+        CacheStored,
+        CacheCleared,
         Recorded,
     )
 }

@@ -15,10 +15,12 @@ from ..projections.channels import (
     UntrackedValue,
 )
 from .builder import StateGraph
+from .cache import BaseCache, InMemoryCache
 from .compiled import CompiledStateGraph
 from .config import get_config, get_runtime, get_store, get_stream_writer
 from .errors import (
     AmbiguousResume,
+    CacheKeyError,
     CheckpointNotFound,
     EmptyChannelError,
     EmptyInputError,
@@ -44,6 +46,7 @@ from .errors import (
     UnknownInterruptError,
     UnknownKeyWarning,
 )
+from .event_cache import EventLogCache
 from .interrupts import interrupt
 from .listeners import TAG_NOSTREAM
 from .managed import IsLastStep, ManagedValue, RemainingSteps
@@ -97,11 +100,14 @@ __all__ = [
     "START",
     "END",
     "All",
+    "BaseCache",
     "BaseUser",
     "CachePolicy",
     "Command",
     "Durability",
+    "EventLogCache",
     "ExecutionInfo",
+    "InMemoryCache",
     "Interrupt",
     "MessagesState",
     "Overwrite",
@@ -154,6 +160,7 @@ __all__ = [
     "Topic",
     "UntrackedValue",
     "AmbiguousResume",
+    "CacheKeyError",
     "CheckpointNotFound",
     "ConflictError",
     "EmptyChannelError",

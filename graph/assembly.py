@@ -27,6 +27,7 @@ from ..projections.channels import (
 from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import END, ROOT, START, TASKS, Send
 from .branch import branch_spec
+from .cache import CachePolicy
 from .errors import SyncTimeout
 from .injection import INJECTED, Callee
 from .native_async import has_native_async
@@ -60,6 +61,8 @@ class NodeNote:
     defer: bool
     timeout: TimeoutPolicy | None = None
     """`None`: the graph's default."""
+    cache: CachePolicy[Any] | None = None
+    """`None`: the graph's default."""
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class GraphNotes:
     retry: tuple[RetryPolicy, ...] = ()
     """For nodes that were given no policy of their own."""
     timeout: TimeoutPolicy | None = None
+    cache: CachePolicy[Any] | None = None
     schemas: dict[Any, Schema] = field(default_factory=dict[Any, Schema])
     channels: dict[str, Channel] = field(default_factory=dict[str, Channel])
     nodes: dict[str, NodeNote] = field(default_factory=dict[str, NodeNote])
@@ -162,6 +166,7 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
         fn=note.callee.fn,
         ends=note.ends,
         retry=notes.retry if note.retry is None else note.retry,
+        cache=notes.cache if note.cache is None else note.cache,
         timeout=_limits(notes, name, note),
     )
 

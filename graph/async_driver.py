@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from ..eventlog.beside import beside
+from .caching import Caching
 from .driver import next_step
 from .loop import Loop
 from .tasks import StepScope, Task, aexecute
@@ -25,8 +26,10 @@ async def drive(loop: Loop, *, max_concurrency: int | None) -> AsyncGenerator[No
 
     What tasks raise is on the loop (`failure`), not raised here; a cancellation goes through and leaves no task behind.
     """
-    going = await machine(loop, loop.tick)
+    going, caching = await machine(loop, loop.tick), loop.run.caching
     while going:
+        if caching is not None:
+            await _recall(loop, caching)
         yield
         todo = [task for task in loop.tasks if not task.done]
         if todo:
@@ -34,6 +37,8 @@ async def drive(loop: Loop, *, max_concurrency: int | None) -> AsyncGenerator[No
                 async for _ in steps:
                     yield
         going, refusal = await machine(loop, partial(_taken_and_closed, loop, todo))
+        if caching is not None and (pairs := caching.kept(todo)):
+            await caching.cache.aset(pairs)
         if refusal is not None:
             yield
             raise refusal
@@ -44,6 +49,13 @@ def _taken_and_closed(loop: Loop, todo: list[Task]) -> tuple[bool, Exception | N
     if len(todo) == 1:
         loop.on_task_done(todo[0])
     return next_step(loop)
+
+
+async def _recall(loop: Loop, caching: Caching) -> None:
+    """Finish those tasks of the present step whose writes are in the cache."""
+    if wanted := caching.wanted(loop):
+        found = await caching.cache.aget(list(wanted))
+        await machine(loop, partial(caching.take, loop, wanted, found))
 
 
 async def machine(loop: Loop, work: Callable[[], T]) -> T:

@@ -109,13 +109,11 @@ class StateGraph(Generic[StateT]):
         The node's input schema is `input_schema`, else what annotates its first parameter, else the state's.
         `defer`: the node runs when the run would otherwise end. `retry_policy`: one or several; of several the first
         that matches an error says whether the node is tried again. `timeout`: seconds, a `timedelta` or a
-        `TimeoutPolicy` for each attempt; only for asynchronous nodes, which `compile` checks. Raises `ValueError` for a
-        name that is taken, reserved or holds `|` or `:`, `NotSupportedYet` for options of a later release.
+        `TimeoutPolicy` for each attempt; only for asynchronous nodes, which `compile` checks. `cache_policy`: the node
+        is skipped when the cache that `compile` is given holds what it wrote. Raises `ValueError` for a name that is
+        taken, reserved or holds `|` or `:`, `NotSupportedYet` for options of a later release.
         """
-        _refuse_later(
-            cache_policy=cache_policy,
-            error_handler=error_handler,
-        )
+        _refuse_later(error_handler=error_handler)
         name, action = (node, action) if isinstance(node, str) else (default_name(node), node)
         self._warn_if_compiled("a node")
         if name is None:
@@ -129,7 +127,9 @@ class StateGraph(Generic[StateT]):
         is_graph = isinstance(getattr(action, "spec", None), GraphSpec)
         retry = None if retry_policy is None else policies_of(retry_policy)
         limits = TimeoutPolicy.coerce(timeout)
-        note = NodeNote(called, inferred or self.state_schema, metadata, ends, is_graph, retry, defer, limits)
+        note = NodeNote(
+            called, inferred or self.state_schema, metadata, ends, is_graph, retry, defer, limits, cache_policy
+        )
         self._notes.nodes[name] = note
         if inferred is not None:
             self._add_schema(inferred)
@@ -148,7 +148,9 @@ class StateGraph(Generic[StateT]):
         Raises `NotSupportedYet` for options of a later release.
         """
         self._warn_if_compiled("a default")
-        _refuse_later(cache_policy=cache_policy, error_handler=error_handler)
+        _refuse_later(error_handler=error_handler)
+        if cache_policy is not None:
+            self._notes.cache = cache_policy
         if timeout is not None:
             self._notes.timeout = TimeoutPolicy.coerce(timeout)
         if retry_policy is not None:
@@ -289,14 +291,13 @@ class StateGraph(Generic[StateT]):
     ) -> CompiledStateGraph:
         """Return the graph ready to run.
 
-        `checkpointer` is an `EventLog` or a saver; `interrupt_before` and `interrupt_after` name nodes to
-        pause at (`"*"`: all); `strict` makes errors of what would otherwise pass: a node that edits its input in
-        place (`MutatedInputError`), a key that no channel has (`InvalidUpdateError`); `aliases` maps old node
-        names, which pending work of older graphs may still use, to today's.
+        `checkpointer` is an `EventLog` or a saver; `cache` is for nodes with a `CachePolicy`; `interrupt_before` and
+        `interrupt_after` name nodes to pause at (`"*"`: all); `strict` makes errors of what would otherwise pass: a
+        node that edits its input in place (`MutatedInputError`), a key that no channel has (`InvalidUpdateError`);
+        `aliases` maps old node names, which pending work of older graphs may still use, to today's.
         """
         from .compiled import CompiledStateGraph  # the runtime is heavier than the builder and imports it
 
-        _refuse_later(cache=cache)
         spec = self.spec(
             name=name,
             interrupt_before=interrupt_before,
@@ -304,7 +305,7 @@ class StateGraph(Generic[StateT]):
             strict=strict,
             aliases=aliases,
         )
-        return CompiledStateGraph(spec, builder=self, checkpointer=checkpointer, store=store, debug=debug)
+        return CompiledStateGraph(spec, builder=self, checkpointer=checkpointer, cache=cache, store=store, debug=debug)
 
     def _add_schema(self, schema: Any) -> None:
         if schema in self._notes.schemas:

@@ -28,9 +28,10 @@ class CompiledStateGraph(Pregel):
         *,
         builder: StateGraph[Any],
         checkpointer: Any = None,
+        cache: Any = None,
         store: Any = None,
         debug: bool = False,
         config: RunnableConfig | None = None,
     ) -> None:
-        super().__init__(spec, checkpointer=checkpointer, store=store, debug=debug, config=config)
+        super().__init__(spec, checkpointer=checkpointer, cache=cache, store=store, debug=debug, config=config)
         self.builder = builder

@@ -22,8 +22,10 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
 
     What tasks raise is on the loop (`failure`), not raised here; a `KeyboardInterrupt` goes through.
     """
-    going = loop.tick()
+    going, caching = loop.tick(), loop.run.caching
     while going:
+        if caching is not None:
+            caching.recall(loop)
         yield
         todo = [task for task in loop.tasks if not task.done]
         if len(todo) == 1 and not loop.stream.is_live:
@@ -33,6 +35,8 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
         elif todo:
             yield from _side_by_side(loop, todo, max_concurrency)
         going, refusal = next_step(loop)
+        if caching is not None:
+            caching.keep(todo)
         if refusal is not None:
             yield
             raise refusal

@@ -22,6 +22,7 @@ from ..projections.types import Command, Interrupt
 
 __all__ = [
     "AmbiguousResume",
+    "CacheKeyError",
     "CheckpointNotFound",
     "EmptyChannelError",
     "EmptyInputError",
@@ -219,6 +220,12 @@ class SyncTimeout(GraphError, ValueError):
             f"in-process. {kind} {node!r} is sync."
         )
         self.node = node
+
+
+class CacheKeyError(GraphError, TypeError):
+    """A node's input has no stored form, so nothing can be looked for in the cache."""
+
+    code = "LG454"
 
 
 class GraphBubbleUp(BaseException):

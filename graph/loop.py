@@ -218,7 +218,7 @@ class Loop:
         stored = None if task.writes is None else stored_writes(task, self.state, self.rules, self.values)
         if stored is not None:
             self._record_task(task, stored)
-            self.stream.task_finished(task, self.step, self.values)
+            self.stream.task_finished(task, self.step, self.values, restored=task.cached)
             return
         self._record_task(task, stored_break(task, self.values))
         if task.error is not None:

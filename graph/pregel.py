@@ -1,6 +1,7 @@
 """`Pregel`: a graph ready to run, with everything that can be done with it, under LangGraph's method names.
 
-`Running` runs it, `ThreadState` reads and edits its threads; `ReadyGraph` is what both share.
+`Running` runs it, `ThreadState` reads and edits its threads, `CachedGraph` clears its cache; `ReadyGraph` is what they
+share.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from ..projections.types import RunnableConfig
+from .cached_graph import CachedGraph
 from .config import merge_configs
 from .errors import MethodNotYet
 from .running import Running
@@ -17,14 +19,14 @@ from .thread_state import ThreadState
 
 _LATER = frozenset(
     {
-        *("get_graph", "aget_graph", "get_subgraphs", "aget_subgraphs", "clear_cache"),
+        *("get_graph", "aget_graph", "get_subgraphs", "aget_subgraphs"),
         *("get_input_schema", "get_output_schema", "get_input_jsonschema", "get_output_jsonschema"),
-        *("get_context_jsonschema", "aclear_cache"),
+        "get_context_jsonschema",
     }
 )
 
 
-class Pregel(Running, ThreadState):
+class Pregel(Running, ThreadState, CachedGraph):
     """A graph ready to run. `CompiledStateGraph`, which `StateGraph.compile` gives, is one."""
 
     def with_config(self, config: RunnableConfig | Mapping[str, Any] | None = None, **parts: Any) -> Self:

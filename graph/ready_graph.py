@@ -11,6 +11,8 @@ from ..eventlog.serde import Serializer
 from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.types import RunnableConfig
 from .asked import Asked, asked_for, checked_keys
+from .cache import BaseCache
+from .caching import caching_of
 from .config import control_now, merge_configs
 from .last_stream import LastStream
 from .persistence import Persistence
@@ -34,18 +36,21 @@ class ReadyGraph:
         spec: GraphSpec,
         *,
         checkpointer: Any = None,
+        cache: Any = None,
         store: Any = None,
         debug: bool = False,
         config: RunnableConfig | None = None,
     ) -> None:
         self.spec = spec
         self.checkpointer = checkpointer
+        self.cache: BaseCache[Any] | None = cache
         self.store = store
         self.debug = debug
         self.config = config
         self.name = spec.name
         self.rules = Rules(spec)
         self._persistence = _persistence(checkpointer, spec)
+        self._caching = caching_of(cache, spec, None if self._persistence is None else self._persistence.serializer)
         log = None if self._persistence is None else self._persistence.log
         self._clock = SystemClock() if log is None else log.clock
         self._ids = CheckpointIds(self._clock) if log is None else log.checkpoint_ids
@@ -155,6 +160,7 @@ class ReadyGraph:
             interrupt_before or self.spec.interrupt_before,
             interrupt_after or self.spec.interrupt_after,
             control or control_now(),
+            self._caching,
         )
 
 

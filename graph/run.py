@@ -19,6 +19,7 @@ from ..projections.errors import CheckpointerRequired, NotSupportedYet
 from ..projections.run_metadata import run_metadata
 from ..projections.types import Command, RunnableConfig
 from .begin import Start, begin
+from .caching import Caching
 from .config import configurable, current_scope, max_concurrency_of, recursion_limit_of
 from .driver import drive
 from .ending import end_run
@@ -49,6 +50,7 @@ class Options:
     interrupt_before: Sequence[str] | str
     interrupt_after: Sequence[str] | str
     control: RunControl
+    caching: Caching | None
 
 
 class Run:
@@ -260,6 +262,7 @@ class Run:
             actor=actor_of(options.config),
             message=self._stream.message,
             control=options.control,
+            caching=options.caching,
             now_us=self._clock.now_us,
         )
         loop = Loop(

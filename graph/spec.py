@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ..projections.timeouts import TimeoutPolicy
+from .cache import CachePolicy
 from .managed import Managed
 from .retry import RetryPolicy
 from .scope import NodeScope
@@ -86,6 +87,8 @@ class NodeSpec:
     """What it reads beside channels."""
     retry: tuple[RetryPolicy, ...] = ()
     """Whether the node is tried again when it failed: the first policy that matches says."""
+    cache: CachePolicy[Any] | None = None
+    """Whether its writes may come from a cache."""
     timeout: TimeoutPolicy | None = None
     """How long one attempt may take; only for nodes that are asynchronous."""
 

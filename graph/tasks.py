@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..eventlog.clock import SystemClock, id_text
 from ..eventlog.context import NOBODY, Actor, acting_for, as_actor, current_actor
@@ -35,6 +35,9 @@ from .spec import BranchSpec, NodeSpec, Write
 from .strict import StrictChecks
 from .timed import Attempt, cancelled_itself
 from .types import ExecutionInfo, Runtime, StreamWriter
+
+if TYPE_CHECKING:
+    from .caching import Caching
 
 _AS_BEFORE = nullcontext()
 _NOW_US = SystemClock().now_us
@@ -62,11 +65,13 @@ class RunScope:
         actor: Actor = NOBODY,
         message: Callable[[Any, Mapping[str, Any]], None] = _show_nowhere,
         control: RunControl | None = None,
+        caching: Caching | None = None,
         now_us: Callable[[], int] = _NOW_US,
     ) -> None:
         """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded.
 
         `actor`: who runs the graph, and why, as its config says. `control`: what may ask the run to stop.
+        `caching`: where nodes' writes are kept for other runs.
         """
         self._actor = actor
         self.stream = stream
@@ -83,6 +88,7 @@ class RunScope:
         self.namespace = namespace
         self.copied = copied
         self.control = control
+        self.caching = caching
         self.now_us = now_us
         self.stop = 0
         """The superstep behind which the run may not go on."""
@@ -131,6 +137,8 @@ class Task:
         "answers",
         "attempt",
         "began",
+        "cache_key",
+        "cached",
         "error",
         "given",
         "input",
@@ -164,6 +172,10 @@ class Task:
         self.restored = False
         """Whether the task had finished in an earlier run."""
         self.attempt = 1
+        self.cache_key: tuple[tuple[str, ...], str] | None = None
+        """Where its writes are kept, when there is a cache for them."""
+        self.cached = False
+        """Whether its writes were found there."""
         self.began: float | None = None
         """When the first attempt began, in seconds since the epoch; `None` before."""
 

@@ -1,14 +1,11 @@
 """The public types of the graph room, under LangGraph's names.
 
-Values that projections read too live in `projections/types.py`, `RetryPolicy` in `retry`, `Runtime` in `runtime`; they
-are re-exported here.
-This release keeps `CachePolicy` importable and refuses it where it is given.
+Values that projections read too live in `projections/types.py`, `RetryPolicy` in `retry`, `CachePolicy` in `cache`,
+`Runtime` in `runtime`; they are re-exported here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from ..projections.timeouts import TimeoutPolicy
@@ -24,6 +21,7 @@ from ..projections.types import (
     StateSnapshot,
     StateUpdate,
 )
+from .cache import CachePolicy
 from .retry import RetryPolicy, default_retry_on
 from .runtime import BaseUser, ExecutionInfo, RunControl, Runtime, ServerInfo, StreamWriter
 
@@ -61,11 +59,3 @@ All = Literal["*"]
 
 StreamMode = Literal["values", "updates", "checkpoints", "tasks", "debug", "messages", "custom"]
 """What `stream` yields."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachePolicy:
-    """When a node's writes may be taken from the cache; `ttl` in seconds."""
-
-    key_func: Callable[..., str | bytes] | None = None
-    ttl: int | None = None

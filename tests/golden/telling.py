@@ -10,6 +10,7 @@ from typing import Any
 
 from lithograph.eventlog import EventLog
 from lithograph.eventlog.reading import Record
+from lithograph.graph import EventLogCache
 from lithograph.projections import history, snapshot, threads
 from lithograph.store import EventLogStore
 
@@ -18,6 +19,7 @@ from tests.laws.looks import whole
 
 _MESSAGE = ("type", "id", "content")
 _BRIEF = 200
+CACHED = [(("desk", "rates"), "large"), (("desk", "rates"), "none"), (("desk", "gone"), "4711")]
 
 
 def tell(log: EventLog) -> dict[str, Any]:
@@ -28,6 +30,7 @@ def tell(log: EventLog) -> dict[str, Any]:
         "threads": {info.thread_id: [info.status, *_looks(log, info.thread_id)] for info in threads(log)},
         "items": [plain(item.dict()) for item in store.search((), limit=100)],
         "namespaces": plain(store.list_namespaces()),
+        "cached": {key: plain(value) for (_space, key), value in EventLogCache[Any](log).get(CACHED).items()},
     }
 
 

@@ -6,6 +6,7 @@ replaced, but never in passing: the decision page must name what stands here.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator
@@ -21,7 +22,16 @@ from tests.eventlog.serde.test_stored_form import STORED
 from tests.eventlog.serde.values import identical, serializer
 from tests.golden.make import GOLDEN, digest
 from tests.golden.telling import tell
-from tests.golden.tour import BLOB, GRAPHS, accidents_graph, config_of, operations_graph, questions_graph, values_graph
+from tests.golden.tour import (
+    BLOB,
+    GRAPHS,
+    accidents_graph,
+    cached_graph,
+    config_of,
+    operations_graph,
+    questions_graph,
+    values_graph,
+)
 
 PAGE = Path(__file__).parents[2] / "docs/decisions/0009-a-golden-log.md"
 
@@ -107,6 +117,10 @@ def test_its_threads_go_on(folder: Path) -> None:
         failed = accidents_graph(log, fails=True)
         with pytest.raises(ValueError, match="no such applicant"):
             failed.invoke(None, config_of("failed"))
+
+        cached = cached_graph(log)
+        assert cached.get_state(config_of("found")).next == ("take", "take")
+        assert asyncio.run(cached.ainvoke(None, config_of("found")))["found"] == ["rated", {"sent": 1}, {"sent": 2}]
 
         operations = operations_graph(log)
         for thread in ("operations sync", "operations exit", "a fork of the head", "stopped at left"):

@@ -18,14 +18,17 @@ from lithograph.eventlog.clock import ManualClock
 from lithograph.graph import (
     START,
     AnyValue,
+    CachePolicy,
     Command,
     EphemeralValue,
+    EventLogCache,
     InvalidUpdateError,
     LastValueAfterFinish,
     MessagesState,
     Overwrite,
     Send,
     StateGraph,
+    TimeoutPolicy,
     Topic,
     UntrackedValue,
     interrupt,
@@ -54,6 +57,7 @@ def run_tour(folder: Path) -> None:
         _journeys(log)
         _foreign(log)
         _memory(log)
+        _caches(log)
 
 
 def config_of(thread: str, **more: Any) -> Any:
@@ -292,12 +296,51 @@ def _memory(log: EventLog) -> None:
         store.delete(("desk", "notes"), "4712")
 
 
+class Cached(TypedDict, total=False):
+    """What a node wrote that need not be called, and packets with limits of time."""
+
+    found: Annotated[list[Any], operator.add]
+
+
+LIMITS = TimeoutPolicy(run_timeout=60, idle_timeout=1.5, refresh_on="heartbeat")
+
+
+def cached_graph(log: EventLog) -> Any:
+    """Return a graph that takes what its first node wrote from the log, and pauses before the second."""
+
+    def rate(state: Cached) -> Any:
+        packets = [Send("take", {"sent": 1}, timeout=LIMITS), Send("take", {"sent": 2})]
+        return Command(update={"found": ["rated"]}, goto=packets)
+
+    async def take(packet: Any) -> Any:
+        return {"found": [packet]}
+
+    builder: StateGraph[Any] = StateGraph(Cached)
+    builder.add_node("rate", rate, cache_policy=CachePolicy(ttl=3600))
+    builder.add_node("take", take)
+    builder.add_edge(START, "rate")
+    return builder.compile(checkpointer=log, cache=EventLogCache(log), interrupt_before=["take"])
+
+
+def _caches(log: EventLog) -> None:
+    """Keep what a node wrote, find it, forget it; values of any size, with and without an end."""
+    graph = cached_graph(log)
+    for thread in ("kept", "found"):
+        graph.invoke({"found": []}, config_of(thread))
+    cache: EventLogCache[Any] = EventLogCache(log)
+    cache.set({(("desk", "rates"), "large"): (BLOB[:70_000], None), (("desk", "rates"), "none"): (None, 60)})
+    cache.set({(("desk", "gone"), "4711"): ([("found", (1, 2))], None)})
+    cache.clear([("desk", "gone")])
+
+
 GRAPHS: dict[str, Callable[[EventLog], Any]] = {
     "values": values_graph,
     "asked": questions_graph,
     "answered": questions_graph,
     "refused": accidents_graph,
     "failed": partial(accidents_graph, fails=True),
+    "kept": cached_graph,
+    "found": cached_graph,
     **dict.fromkeys(
         (
             "operations sync",
