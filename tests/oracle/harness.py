@@ -60,10 +60,16 @@ class Scenario:
     exit: bool = True
     past: bool = True
     on_loop: bool = True
+    on_threads: bool = True
 
     def fits(self, face: Face) -> bool:
         """Whether the script can be compared when it is performed in this way."""
-        return (self.exit or face.durability != "exit") and (self.on_loop or not face.on_loop)
+        return (self.exit or face.durability != "exit") and (self.on_loop if face.on_loop else self.on_threads)
+
+    @property
+    def face(self) -> Face:
+        """The first way in which the script can be performed."""
+        return next(face for face in FACES if self.fits(face))
 
     @property
     def summary(self) -> str:
@@ -85,18 +91,19 @@ SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(
-    *features: str, exit: bool = True, past: bool = True, on_loop: bool = True
+    *features: str, exit: bool = True, past: bool = True, on_loop: bool = True, on_threads: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a scenario.
 
     `exit=False` when its script needs the checkpoint of every superstep; `past=False` when the design shows
     its past differently on purpose (a command's writes ahead of a step): then only the live state is reread;
-    `on_loop=False` when LangGraph on an event loop shows how it was stopped instead of what the graph did.
+    `on_loop=False` when LangGraph on an event loop shows how it was stopped instead of what the graph did;
+    `on_threads=False` when the graph needs an event loop.
     """
 
     def register(run: Callable[..., None]) -> Callable[..., None]:
         assert run.__name__ not in SCENARIOS, f"two scenarios are called {run.__name__}"
-        SCENARIOS[run.__name__] = Scenario(run.__name__, frozenset(features), run, exit, past, on_loop)
+        SCENARIOS[run.__name__] = Scenario(run.__name__, frozenset(features), run, exit, past, on_loop, on_threads)
         return run
 
     return register

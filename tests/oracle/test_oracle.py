@@ -61,8 +61,9 @@ def test_history_reads_the_same_without_the_graph(name: str) -> None:
     from lithograph.projections import history
 
     with harness.opened(api.lithograph(), None) as home:
-        script = harness.Script(api.lithograph(), home, harness.FACES[0])
-        harness.SCENARIOS[name].run(script.api, script)
+        case = harness.SCENARIOS[name]
+        script = harness.Script(api.lithograph(), home, case.face)
+        case.run(script.api, script)
         for thread in script.threads:
             config = script.config(thread)
             shown = [normal.plain(snapshot) for snapshot in script.graph.get_state_history(config)]

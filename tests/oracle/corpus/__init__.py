@@ -4,7 +4,7 @@ from . import linear  # isort: skip
 from . import branching, parallel, sends, commands  # isort: skip
 from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
 from . import reducers, channels, chat, schemas, managed  # isort: skip
-from . import failures, deferred, durability, context, streaming, streams, threads  # isort: skip
+from . import failures, deferred, durability, policies, context, streaming, streams, threads  # isort: skip
 
 __all__ = [
     "branching",
@@ -20,6 +20,7 @@ __all__ = [
     "linear",
     "managed",
     "parallel",
+    "policies",
     "reducers",
     "schemas",
     "sends",
