@@ -299,7 +299,7 @@ def test_a_question_within_a_graph_within_a_node_is_refused(
 def test_a_method_that_is_to_come_says_so(log: EventLog) -> None:
     """LangGraph's methods that are not there yet are named; `hasattr` says no, as of any other name."""
     graph = chain(one=stamp("one")).compile(checkpointer=log)
-    for name in ("get_graph", "clear_cache", "aget_subgraphs"):
+    for name in ("get_graph", "aget_subgraphs"):
         assert not hasattr(graph, name)
         with pytest.raises(NotSupportedYet, match=rf"{name}\(\).*later release"):
             getattr(graph, name)
