@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ChannelWritten, Event, PlannedTask
 from ..projections.ids import interrupt_id
-from ..projections.snapshot import TaskStatus
+from ..projections.snapshot import TaskStatus, statuses
 from ..projections.state import CheckpointState
 from ..projections.types import RESUME
 from .errors import NothingToResume
@@ -38,7 +38,7 @@ def answer_events(
     else:
         if not base.tasks:
             raise NothingToResume(nothing_waits(loop))
-        loop.run.offer(resume)
+        loop.run.ground.offer(resume)
         return []
     return _by_id(loop, base, known, answers, {})
 
@@ -58,6 +58,7 @@ def _by_id(
     answers: Mapping[str, Any],
     first: Mapping[str, PlannedTask],
 ) -> list[Event]:
+    """Return the answers as events; one to a question that no record shows the asker of is kept for who asks first."""
     asked = {
         question.id: task
         for task in base.tasks
@@ -65,20 +66,54 @@ def _by_id(
         for question in known[task.id].interrupts
     }
     fresh = TaskStatus((), (), None, ())
-    return [
-        _answer_event(loop, base, task, known.get(task.id, fresh), id_, answers[id_])
-        for id_, task in {**first, **asked}.items()
-        if id_ in answers
-    ]
+    events: list[Event] = []
+    for id_, task in {**first, **asked}.items():
+        if id_ not in answers:
+            continue
+        asker = _Asker(base, task, known.get(task.id, fresh))
+        if asker.place_of(id_) is None:
+            asker = _inside(loop, id_) or (None if loop.hosts_graph(task) else asker)
+        if asker is None:
+            loop.run.ground.offer(answers[id_])
+        else:
+            events.append(asker.answer(loop, id_, answers[id_]))
+    return events
 
 
-def _answer_event(
-    loop: Loop, base: CheckpointState, task: PlannedTask, status: TaskStatus, id_: str, answer: Any
-) -> ChannelWritten:
-    place = place_of(task.id, base.namespace, id_, len(status.answers))
-    earlier = status.answers if place is None else status.answers[:place]
-    data = loop.values.encode([*earlier, answer])
-    return ChannelWritten(base.id, base.namespace, task.id, task.name, task.path, ((RESUME, data),))
+class _Asker(NamedTuple):
+    """A task that asked, at the checkpoint in whose step it did."""
+
+    state: CheckpointState
+    task: PlannedTask
+    status: TaskStatus
+
+    def place_of(self, id_: str) -> int | None:
+        """Return which of the task's questions has an id."""
+        return place_of(self.task.id, self.state.namespace, id_, len(self.status.answers))
+
+    def answer(self, loop: Loop, id_: str, answer: Any) -> ChannelWritten:
+        """Return the event that gives the task its answer."""
+        place, answers = self.place_of(id_), self.status.answers
+        data = loop.values.encode([*(answers if place is None else answers[:place]), answer])
+        state, task = self.state, self.task
+        return ChannelWritten(state.id, state.namespace, task.id, task.name, task.path, ((RESUME, data),))
+
+
+def _inside(loop: Loop, id_: str) -> _Asker | None:
+    """Return the task that asked within a graph inside a node, at any depth."""
+    journal = loop.journal
+    assert journal is not None, "only a thread is answered"
+    for namespace, state in journal.thread.heads.items():
+        if not namespace or state.id not in journal.thread.open:
+            continue
+        known = statuses(journal.thread.open[state.id], loop.values)
+        for task in state.tasks:
+            if task.id not in known:
+                continue
+            asker = _Asker(state, task, known[task.id])
+            if asker.place_of(id_) is not None:
+                return asker
+    return None
 
 
 def raised_here(asked: Mapping[str, Any], resume: Any, raised: frozenset[str]) -> bool:

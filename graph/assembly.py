@@ -30,6 +30,7 @@ from .branch import branch_spec
 from .cache import CachePolicy
 from .errors import SyncTimeout
 from .injection import INJECTED, Callee
+from .inner_graphs import inner_graph
 from .native_async import has_native_async
 from .retry import RetryPolicy
 from .schema import Schema, coerce_context, visible_hints
@@ -168,6 +169,7 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
         retry=notes.retry if note.retry is None else note.retry,
         cache=notes.cache if note.cache is None else note.cache,
         timeout=_limits(notes, name, note),
+        graph=inner_graph(note.callee.fn),
     )
 
 

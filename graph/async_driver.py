@@ -68,8 +68,11 @@ async def _run(loop: Loop, task: Task, step: StepScope, limit: asyncio.Semaphore
         async with limit:
             await _run(loop, task, step, None)
         return
-    with loop.run.acting():
-        await aexecute(task, step)
+    try:
+        with loop.run.acting():
+            await aexecute(task, step)
+    finally:
+        task.end()
 
 
 async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> AsyncGenerator[None]:

@@ -44,8 +44,10 @@ class Start(NamedTuple):
     """Whether the thread has moved past it."""
     durability: str
     metadata: bytes | None
-    raised: frozenset[str]
+    raised: frozenset[str] = frozenset()
     """Ids of interrupts this thread ever raised, when the input looks like a map of answers."""
+    owner: bytes = NO_ID
+    """The task that runs the graph inside of it; none runs the root."""
 
 
 def begin(loop: Loop, start: Start, given: Any) -> None:
@@ -60,17 +62,31 @@ def begin(loop: Loop, start: Start, given: Any) -> None:
         raise refusal.error from None
 
 
+def begin_inside(loop: Loop, start: Start, given: Any, *, continues: bool) -> None:
+    """Bring the loop of a graph inside a node to its first step, in a run that has the thread already.
+
+    `continues`: what an earlier run began there is gone on with; the input was taken then, and is not taken again.
+    """
+    base = _open(loop, start)
+    try:
+        if base is not None and start.addressed:
+            _replay(loop, start)
+        elif base is not None and continues:
+            _continue(loop, start)
+        elif isinstance(given, Command):
+            _on_command(loop, start, cast("Command[Any]", given))
+        elif given is not None:
+            _on_input(loop, start, given)
+        else:
+            raise EmptyInputError(f"Received no input for {START}: graph {loop.spec.name!r} was run within a node.")
+    except StepRefusal as refusal:
+        raise refusal.error from None
+
+
 def _begin(loop: Loop, start: Start, given: Any) -> None:
-    base = start.base
-    loop.base = loop.state = base
-    loop.cells = base.cells if base is not None else {}
-    loop.step = base.step + 1 if base is not None else -1
-    loop.ahead = loop.rules.initial_results(loop.cells, loop.values)
-    if loop.ahead:
-        loop.cells = fold_step(loop.cells, loop.ahead, {}, loop.values)
+    base = _open(loop, start)
     if base is not None and (given is None or isinstance(given, Command)):
         loop.check_nodes(base.tasks)
-    reapply_commands(loop, start.writes)
     if isinstance(given, Command) and base is not None:
         _on_command(loop, start, cast("Command[Any]", given))
     elif given is not None:
@@ -87,6 +103,19 @@ def _begin(loop: Loop, start: Start, given: Any) -> None:
         _continue(loop, start)
 
 
+def _open(loop: Loop, start: Start) -> CheckpointState | None:
+    """Put the loop where the run begins, with what commands wrote there ahead of the step."""
+    base = start.base
+    loop.base = loop.state = base
+    loop.cells = base.cells if base is not None else {}
+    loop.step = base.step + 1 if base is not None else -1
+    loop.ahead = loop.rules.initial_results(loop.cells, loop.values)
+    if loop.ahead:
+        loop.cells = fold_step(loop.cells, loop.ahead, {}, loop.values)
+    reapply_commands(loop, start.writes)
+    return base
+
+
 def _refuse_without_base(loop: Loop, command: Command[Any]) -> None:
     if command.resumes:
         raise NothingToResume(nothing_waits(loop))
@@ -94,27 +123,36 @@ def _refuse_without_base(loop: Loop, command: Command[Any]) -> None:
         raise EmptyInputError(_EMPTY_COMMAND)
 
 
-def _claim(loop: Loop, start: Start, trigger: str, *events: Event) -> None:
-    """Record that the run has the thread, with what started it; durable when this returns."""
+def _claim(loop: Loop, start: Start, trigger: str, *events: Event) -> int:
+    """Record that the run has the thread, with what started it; durable when this returns.
+
+    Returns the version of the first of `events`. In a graph inside a node they alone are recorded: the run has it.
+    """
     journal = loop.journal
     if journal is None:
-        return
+        return 0
+    if loop.is_inside:
+        return journal.append(events, loop.now_us()) if events else 0
     base = None if start.base is None else start.base.id
     started = RunStarted(loop.graph, base, trigger, start.durability, start.metadata)
     if loop.commits:
-        journal.append([started, *events], loop.now_us())
-        return
+        return journal.append([started, *events], loop.now_us()) + 1
     # At exit an answer or a command counts when the run got to its end; an input alone belongs to no checkpoint yet.
     inputs = [event for event in events if isinstance(event, ChannelWritten) and event.checkpoint == NO_ID]
-    journal.append([started, *inputs], loop.now_us())
+    first = journal.append([started, *inputs], loop.now_us()) + 1
     journal.writer.drain()
     journal.append([event for event in events if event not in inputs], loop.now_us())
+    return first
 
 
 def _settle(loop: Loop) -> None:
-    if loop.journal is not None and loop.commits:
-        loop.journal.writer.drain()
-        loop.journal.writer.run_behind()
+    if loop.journal is None or not loop.commits:
+        return
+    if loop.is_inside:
+        loop.journal.writer.step_done()
+        return
+    loop.journal.writer.drain()
+    loop.journal.writer.run_behind()
 
 
 # On an input
@@ -124,9 +162,8 @@ def _on_input(loop: Loop, start: Start, given: Any) -> None:
     entries = input_entries(given, loop.values)
     writes = {key: written.data for key, written in entries}
     loop.limit_steps(fresh=True)
-    event = ChannelWritten(NO_ID, loop.run.namespace, NO_ID, INPUT, (), tuple(writes.items()))
-    version = loop.journal.next_version + 1 if loop.journal is not None else 0
-    _claim(loop, start, "input", event)
+    event = ChannelWritten(NO_ID, loop.run.namespace, start.owner, INPUT, (), tuple(writes.items()))
+    version = _claim(loop, start, "input", event)
     closed = close_input(loop, given, entries)
     commit(loop, "input", closed, (version,), cast("Inputs", writes), step=loop.step)
     _settle(loop)
@@ -164,6 +201,7 @@ def _on_update(loop: Loop, start: Start, writes: list[Write]) -> None:
     base = start.base
     assert base is not None
     loop.limit_steps(fresh=False)
+    loop.run.continues = True
     if start.addressed:
         _fork(loop, start, "command", writes)
     elif base.tasks:
@@ -173,8 +211,7 @@ def _on_update(loop: Loop, start: Start, writes: list[Write]) -> None:
     else:
         loop.passed_interrupts = _newest(base)
         event, stored = command_event(loop, writes)
-        version = loop.journal.next_version + 1 if loop.journal is not None else 0
-        _claim(loop, start, "command", event)
+        version = _claim(loop, start, "command", event)
         closed = close_command(loop, stored)
         commit(loop, "update", closed, (version,), {}, step=loop.step)
         _settle(loop)
@@ -188,6 +225,7 @@ def _answer(loop: Loop, start: Start, resume: Any, writes: list[Write]) -> None:
     base = start.base
     assert base is not None
     loop.limit_steps(fresh=False)
+    loop.run.continues = True
     known = statuses(start.writes, loop.values)
     events = answer_events(loop, base, known, resume, start.raised)
     loop.passed_interrupts = _newest(base)
@@ -214,7 +252,7 @@ def _answer_the_past(loop: Loop, start: Start, resume: Any, writes: list[Write])
     elif not base.tasks:
         raise NothingToResume(nothing_waits(loop))
     else:
-        loop.run.offer(resume)
+        loop.run.ground.offer(resume)
     loop.limit_steps(fresh=False)
     _fork(loop, start, "resume", writes, carried)
     loop.stream.values(loop.output_values)
@@ -228,7 +266,8 @@ def _replay(loop: Loop, start: Start) -> None:
     base = start.base
     assert base is not None
     loop.limit_steps(fresh=False)
-    loop.reruns = True
+    loop.run.continues = loop.reruns = True
+    _look_back(loop, base)
     if base.source in ("update", "fork") and not start.superseded:
         loop.passed_interrupts = _newest(base)
         _claim(loop, start, "replay")
@@ -236,6 +275,16 @@ def _replay(loop: Loop, start: Start) -> None:
     else:
         _fork(loop, start, "replay", [])
     loop.stream.values(loop.output_values)
+
+
+def _look_back(loop: Loop, base: CheckpointState) -> None:
+    """Have graphs inside nodes begin where they stood before the checkpoint that is run again."""
+    ground = loop.run.ground
+    if loop.is_inside or ground.thread is None:
+        return
+    ground.bound = base.version
+    if base.source in ("update", "fork") and base.parent is not None:
+        ground.bound = ground.thread.past().version_of(base.parent) or base.version
 
 
 def _fork(
@@ -249,15 +298,17 @@ def _fork(
     base = start.base
     assert base is not None
     loop.passed_interrupts = _newest(base)
+    _look_back(loop, base)
     events: list[Event] = []
     applied: tuple[int, ...] = ()
     closed = Closed(loop.cells, loop.untracked, [], 0, (), (), {}, frozenset())
     if writes:
         event, stored = command_event(loop, writes)
         events.append(event)
-        applied = (loop.journal.next_version + 1,) if loop.journal is not None else ()
         closed = close_command(loop, stored)
-    _claim(loop, start, trigger, *events)
+    version = _claim(loop, start, trigger, *events)
+    if events and loop.journal is not None:
+        applied = (version,)
     state = commit(loop, "fork", closed, applied, {}, step=loop.step)
     if carried:
         answers = [
@@ -282,6 +333,7 @@ def _continue(loop: Loop, start: Start) -> None:
     base = start.base
     assert base is not None
     loop.limit_steps(fresh=False)
+    loop.run.continues = True
     loop.passed_interrupts = _newest(base)
     if loop.planned():
         _claim(loop, start, "continue")

@@ -33,9 +33,8 @@ def commit(
     """
     base, journal = loop.state, loop.journal
     namespace = loop.run.namespace
-    parent = base.id if base is not None else None
-    if sibling_of is not None:
-        parent = sibling_of.parent
+    above = None if base is None else base.id
+    parent = above if sibling_of is None else sibling_of.parent
     time_us = loop.now_us()
     id_ = loop.new_id(step)
     results = _results(loop, closed)
@@ -62,7 +61,7 @@ def commit(
         step,
         source,
         loop.metadata,
-        {},
+        dict(loop.run.parents),
         loop.graph,
         tasks,
         applied,
@@ -72,19 +71,20 @@ def commit(
         seen,
         _updated(base, source, closed),
     )
-    state = state_after(
-        base,
-        event,
-        closed.cells,
-        inputs,
-        version=0 if journal is None else journal.next_version + loop.record.waiting,
-        time_us=time_us,
-        run=NO_ID if journal is None else journal.run,
-        versions=versions,
-        seen=seen_now,
-    )
-    if journal is not None:
-        _record(loop, journal, event, state)
+    with loop.recording_alone():
+        state = state_after(
+            base,
+            event,
+            closed.cells,
+            inputs,
+            version=0 if journal is None else journal.next_version + loop.record.waiting,
+            time_us=time_us,
+            run=NO_ID if journal is None else journal.run,
+            versions=versions,
+            seen=seen_now,
+        )
+        if journal is not None:
+            _record(loop, journal, event, state)
     loop.go_to(state, closed)
     return state
 

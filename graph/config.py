@@ -24,9 +24,15 @@ _PLACES = ("thread_id", "checkpoint_id", "checkpoint_ns", "task_id", "run_id", "
 """What metadata repeats of `configurable`."""
 
 _MERGED_DICTS = ("metadata", "configurable")
+CONFIG_TASK: Final = "__lithograph_task"
+"""The key of a task's config under which a graph that is called with it finds the task that calls it."""
+_PLACE_OF_A_TASK = frozenset({CONFIG_TASK, "checkpoint_ns", "checkpoint_id", "checkpoint_map"})
+_COORDINATES = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 __all__ = [
     "DEFAULT_RECURSION_LIMIT",
+    "call_config",
+    "checkpoint_map_of",
     "configurable",
     "control_now",
     "current_scope",
@@ -63,6 +69,28 @@ def metadata_of(config: Mapping[str, Any]) -> dict[str, Any]:
     given: Mapping[str, Any] = config.get("metadata") or {}
     asked: Mapping[str, Any] = config.get("configurable") or {}
     return {**{key: asked[key] for key in _PLACES if asked.get(key)}, **given}
+
+
+def call_config(*configs: Mapping[str, Any] | None) -> RunnableConfig:
+    """Return the config that a call goes by: of several, later ones win; within a node they refine the node's own.
+
+    One that says where to run (a thread, say) leaves the node's place: that call is a run of its own.
+    """
+    scope = current_scope.get()
+    around: Mapping[str, Any] = {} if scope is None else scope.config
+    if around and any(configurable(config).get(key) for config in configs for key in _COORDINATES):
+        around = {key: value for key, value in around.items() if key != "configurable"}
+    merged = merge_configs(around, *configs)
+    asked = configurable(merged)
+    if CONFIG_TASK in asked and str(asked.get("thread_id")) != asked[CONFIG_TASK].config_thread:
+        # The node's own config with another thread in it.
+        merged["configurable"] = {key: value for key, value in asked.items() if key not in _PLACE_OF_A_TASK}
+    return merged
+
+
+def checkpoint_map_of(config: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the checkpoints that a config names, by namespace: those of the graphs around the one it is of."""
+    return cast("dict[str, str]", configurable(config).get("checkpoint_map") or {})
 
 
 def recursion_limit_of(config: Mapping[str, Any] | None) -> int:

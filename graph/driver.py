@@ -55,8 +55,11 @@ def next_step(loop: Loop) -> tuple[bool, Exception | None]:
 
 
 def _run(loop: Loop, task: Task, step: StepScope) -> None:
-    with loop.run.acting():
-        execute(task, step)
+    try:
+        with loop.run.acting():
+            execute(task, step)
+    finally:
+        task.end()
 
 
 def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) -> Iterator[None]:

@@ -3,54 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from ..eventlog.clock import CheckpointIds
 from ..eventlog.events import RunEnded, RunStarted
+from ..projections.cells import own
 from ..projections.fold import fold_step
 from ..projections.snapshot import config_of
 from ..projections.types import RunnableConfig, StateUpdate
 from .config import configurable
 from .errors import SubgraphNotFound
 from .fence import not_from_within
+from .ground import Ground
 from .journal import Journal
 from .loop import Loop
+from .namespaces import nodes_of
 from .persistence import OpenThread, Persistence
+from .reading import namespace_in
 from .rules import Rules
-from .run import actor_of, encoded_metadata
+from .run_metadata import actor_of, encoded_metadata
+from .run_scope import RunScope
 from .run_writer import RunWriter
 from .stream import Stream
-from .tasks import RunScope
 from .update import apply_updates
 
 
 def edit(
     persistence: Persistence,
     rules: Rules,
+    inner: Any,
     ids: CheckpointIds,
     config: RunnableConfig,
     supersteps: Sequence[Sequence[StateUpdate]],
     *,
     store: Any,
 ) -> RunnableConfig:
-    """Make each superstep of updates a checkpoint and return the last one's config. All of them, or none."""
+    """Make each superstep of updates a checkpoint and return the last one's config. All of them, or none.
+
+    `inner`: the graph that the config's namespace leads to, when it is not the root that is edited.
+    """
     if not supersteps:
         raise ValueError("No supersteps provided")
     if any(not updates for updates in supersteps):
         raise ValueError("No updates provided")
     asked = configurable(config)
-    if namespace := asked.get("checkpoint_ns"):
+    if inner is not None:
+        rules = inner.rules
+    elif asked.get("checkpoint_ns"):
         raise SubgraphNotFound(
-            f"Subgraph {namespace} not found: this graph has no graph inside it with a state of its own to edit. Leave "
-            "`checkpoint_ns` out of the config."
+            f"Subgraph {nodes_of(asked['checkpoint_ns'])} not found: no node that this namespace leads through shows a "
+            "graph inside it. Leave `checkpoint_ns` out of the config to edit the state of the graph itself."
         )
+    namespace = namespace_in(config, inner)
     log = persistence.log
     actor = actor_of(config)
     log.demand_actor("manual edit", actor=actor.name)
     thread = persistence.open(config)
     not_from_within(thread)
     place = thread.find(asked["checkpoint_id"]) if asked.get("checkpoint_id") and thread.thread.version else None
-    place = place or thread.head()
+    place = place or thread.head(namespace)
     run = log.clock.random(16)
     # Durability `exit`: everything in one append, so the edit is there as a whole or not at all.
     writer = RunWriter(log, thread.name, thread.thread.version, run, durability="exit", actor=actor, whole=True)
@@ -61,11 +73,12 @@ def edit(
         writer,
         run=run,
         scope_key=log.scope_key(log.scope_of(thread.name)),
-        before_first=persistence.register_graph,
+        before_first=partial(persistence.register_graph, rules.spec),
     )
-    loop = _loop(rules, ids, thread, journal, config, store)
-    loop.edits = True
     state = place.state if place is not None else None
+    parents = {} if state is None else state.parents
+    loop = _loop(rules, ids, thread, journal, config, store, namespace, parents)
+    loop.edits = True
     loop.base = loop.state = state
     loop.cells = state.cells if state is not None else {}
     loop.step = state.step + 1 if state is not None else 0
@@ -79,7 +92,7 @@ def edit(
     journal.append([RunEnded("edited", loop.state.id)], loop.now_us())
     writer.drain()
     journal.publish()
-    return cast("RunnableConfig", config_of(thread.id, loop.state.namespace, loop.state.id))
+    return cast("RunnableConfig", config_of(thread.id, namespace, loop.state.id, parents))
 
 
 def _loop(
@@ -89,18 +102,30 @@ def _loop(
     journal: Journal,
     config: Mapping[str, Any],
     store: Any,
+    namespace: str,
+    parents: Mapping[str, bytes],
 ) -> Loop:
     now_us = thread.log.clock.now_us
     shown = rules.spec.stream_channels
     stream = Stream((), output=rules.spec.output_channels, shown=shown, now_us=now_us)
+    ground = Ground(
+        new_id=ids.next,
+        now_us=now_us,
+        durability="exit",
+        copied=own,
+        journal=journal,
+        thread=thread,
+    )
     scope = RunScope(
         cast("RunnableConfig", config),
+        ground=ground,
         context=None,
         store=store,
-        writer=stream.custom,
+        stream=stream,
         thread_id=thread.id,
         run_id=None,
-        namespace="",
+        namespace=namespace,
+        parents=parents,
     )
     return Loop(
         rules,

@@ -21,9 +21,33 @@ def end_run(loop: Loop, outcome: str) -> None:
         if not loop.commits:
             # The open step's writes follow the checkpoint that they belong to.
             _commit_at_exit(loop, journal)
-        steps = _open_steps(loop) if outcome != "finished" else ()
+        steps = (*_open_steps(loop), *_open_inside(loop, journal)) if outcome != "finished" else ()
         checkpoint = loop.state.id if loop.state is not None else None
         journal.append([*loop.record.take(), RunEnded(outcome, checkpoint, steps)], loop.now_us())
+
+
+def end_inside(loop: Loop, outcome: str, *, keeps: bool) -> None:
+    """Record how a graph inside a node ended, in the run that goes on; `keeps`: its state outlives the task."""
+    journal, steps = loop.journal, loop.run.ground.open_steps
+    if journal is None:
+        return
+    with journal.lock:
+        steps.pop(loop.run.namespace, None)
+        if outcome == "finished" and not keeps and not loop.commits:
+            return
+        if not loop.commits:
+            _commit_at_exit(loop, journal)
+        if held := loop.record.take():
+            journal.append(held, loop.now_us())
+        if outcome != "finished":
+            steps.update((step.namespace, step) for step in _open_steps(loop))
+
+
+def _open_inside(loop: Loop, journal: Journal) -> list[OpenStep]:
+    """Return the open steps of graphs inside nodes, those at which they still stand."""
+    heads = journal.thread.heads
+    steps = loop.run.ground.open_steps.values()
+    return [step for step in steps if step.namespace in heads and heads[step.namespace].id == step.checkpoint]
 
 
 def _commit_at_exit(loop: Loop, journal: Journal) -> None:

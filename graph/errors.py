@@ -37,6 +37,7 @@ __all__ = [
     "MissingThreadId",
     "MutatedInputError",
     "NodeCancelledError",
+    "NoRootCheckpointer",
     "NodeInterrupt",
     "NodeNotFound",
     "NodeTimeoutError",
@@ -157,6 +158,12 @@ class SubgraphNotFound(GraphError, ValueError):
     """A config names the namespace of a graph inside this one, and there is none; nothing was stored."""
 
     code = "LG432"
+
+
+class NoRootCheckpointer(GraphError, RuntimeError):
+    """A graph that keeps its state inside another's thread was run by itself."""
+
+    code = "LG434"
 
 
 class MethodNotYet(NotSupportedYet, AttributeError):

@@ -11,7 +11,7 @@ from .tasks import TaskScope
 def not_from_within(thread: OpenThread) -> None:
     """Raise `ConflictError` when a node of a run on this very thread is asking."""
     scope = current_scope.get()
-    if isinstance(scope, TaskScope) and scope.task.run.stream == thread.stream:
+    if isinstance(scope, TaskScope) and scope.task.run.thread_stream == thread.stream:
         version = thread.thread.version
         raise ConflictError(
             f"node {scope.task.planned.name!r} of a run on thread {thread.id!r} tried to continue or edit that thread: "

@@ -35,11 +35,11 @@ def interrupt(value: Any, *, response_schema: Any = None) -> Any:
     task = scope.task
     place = task.next_question()
     if place < len(task.answers):
-        return task.run.copied(task.answers[place])
-    answer = task.run.take_answer()
+        return task.run.ground.copied(task.answers[place])
+    answer = task.run.ground.take_answer()
     if answer is not MISSING:
         task.answers.append(answer)
-        return task.run.copied(answer)
+        return task.run.ground.copied(answer)
     id_ = question_id(task, place)
     raise GraphInterrupt((Interrupt(value, id_, response_schema=cast("Any", response_schema)),))
 

@@ -42,7 +42,8 @@ class Journal:
         self.run = run
         self.writer = writer
         self._values = values
-        self._past = StreamPast(log, thread.stream, values, thread)
+        self.past = StreamPast(log, thread.stream, values, thread)
+        """A look into what is on disk of the thread: not into what is queued behind the run."""
         self._scope_key = scope_key
         self._keys: dict[tuple[str, str], bytes] = {}
         self._before_first: Callable[[], None] | None = before_first
@@ -69,7 +70,7 @@ class Journal:
                     time_us=time_us,
                     run=self.run,
                     values=self._values,
-                    past=self._past,
+                    past=self.past,
                     state=state if isinstance(event, CheckpointCommitted) else None,
                 )
         return first

@@ -31,10 +31,11 @@ from .journal import Journal
 from .outcomes import stored_break, stored_writes
 from .payloads import checkpoint_payload, run_order, task_metadata
 from .rules import Closed, Finished, Rules, StepRefusal
+from .run_scope import RunScope
 from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
-from .tasks import RunScope, StepScope, Task, refuse_opaque, task_input
+from .tasks import StepScope, Task, refuse_opaque, task_input
 
 _NOBODY_ELSE = nullcontext()
 
@@ -100,6 +101,11 @@ class Loop:
         """Whether the present step was refused: its writes at fault are void, so they are not folded again."""
         self.record = StepRecord(journal, values, waits=not commits)
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether the graph runs inside a node of another, as part of its run."""
+        return self.run.is_inside
+
     def limit_steps(self, *, fresh: bool) -> None:
         """Allow `limit` supersteps of nodes from here; an input's own two steps do not count."""
         self.stop = self.run.stop = self.step + self.limit + (1 if fresh else -1)
@@ -127,6 +133,7 @@ class Loop:
             return False
         cells = self.visible_cells()
         self.tasks = [self._task(task, cells) for task in run_order(planned, self.state)]
+        _put_in_line(self.tasks)
         self.record.open(self.tasks, self.state, restore=not self.reruns)
         if self._stops_at(self.interrupt_before):
             self.status = "interrupt_before"
@@ -191,6 +198,10 @@ class Loop:
                 "not have. Add the node, or map the old name with compile(aliases={old: new})."
             )
         return node
+
+    def hosts_graph(self, planned: PlannedTask) -> bool:
+        """Tell whether a task's node runs a graph inside of it."""
+        return self._node(planned).graph is not None
 
     def _task(self, planned: PlannedTask, cells: Cells) -> Task:
         task = Task(planned, self._node(planned), self.run, self.step)
@@ -264,7 +275,7 @@ class Loop:
             self._show_checkpoint(self.state.tasks)
             self.status = "interrupt_after"
             return False
-        self.reruns = False
+        self.reruns = self.run.continues = False
         self.passed_interrupts = None
         if self.journal is not None and self.state.tasks:
             self.journal.writer.step_done()
@@ -353,3 +364,11 @@ class Loop:
             values=self.values,
             output=self.stream.output,
         )
+
+
+def _put_in_line(tasks: Sequence[Task]) -> None:
+    """Say of each task of a node which one of the same node comes before it."""
+    last: dict[str, Task] = {}
+    for task in tasks:
+        task.before = last.get(task.planned.name)
+        last[task.planned.name] = task

@@ -9,14 +9,12 @@ from typing import Any
 from ..eventlog.clock import id_text
 from ..eventlog.events import PlannedTask
 from ..projections.cells import Values
+from ..projections.run_metadata import PLACES
 from ..projections.snapshot import config_of, result_of, statuses
 from ..projections.state import CheckpointState
 from ..projections.thread import OpenWrites
 from .rules import PUSH
 from .tasks import Task
-
-_PLACES = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
-"""Metadata that says where, which a task chunk says already."""
 
 
 def checkpoint_payload(
@@ -33,15 +31,21 @@ def checkpoint_payload(
 ) -> dict[str, Any]:
     """Return a checkpoint's chunk. `shown` are its values, `own` is what the caller's config says beside the place."""
 
+    shown_own = {key: value for key, value in own.items() if not key.startswith("__")}
+
     def config(checkpoint: bytes) -> dict[str, Any]:
-        place = config_of(thread_id, state.namespace, checkpoint)["configurable"]
-        return {"configurable": {**own, **place}}
+        place = config_of(thread_id, state.namespace, checkpoint, state.parents)["configurable"]
+        return {"configurable": {**shown_own, **place}}
 
     return {
         "config": config(state.id),
         "parent_config": None if parent is None else config(parent),
         "values": shown,
-        "metadata": {"source": state.source, "step": state.step, "parents": {}},
+        "metadata": {
+            "source": state.source,
+            "step": state.step,
+            "parents": {ns: id_text(parent) for ns, parent in state.parents.items()},
+        },
         "next": [task.name for task in run_order(planned, state)],
         "tasks": _tasks(state, planned, writes, values, output),
     }
@@ -84,7 +88,7 @@ def run_order(planned: Iterable[PlannedTask], state: CheckpointState) -> list[Pl
 def task_metadata(task: Task, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a task chunk tells of a task beside itself: the run's metadata, the node's, the run's tags."""
     metadata: dict[str, Any] = {**(config.get("metadata") or {}), **(task.node.metadata or {})}
-    shown = {key: value for key, value in metadata.items() if key not in _PLACES}
+    shown = {key: value for key, value in metadata.items() if key not in PLACES}
     if tags := config.get("tags"):
         shown["tags"] = list(tags)
     return shown

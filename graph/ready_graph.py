@@ -8,16 +8,21 @@ from typing import Any
 from ..eventlog.clock import CheckpointIds, SystemClock
 from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
-from ..projections.errors import CheckpointerRequired, NotSupportedYet
+from ..projections.errors import CheckpointerRequired
 from ..projections.types import RunnableConfig
 from .asked import Asked, asked_for, checked_keys
 from .cache import BaseCache
 from .caching import caching_of
-from .config import control_now, merge_configs
+from .config import call_config, control_now
+from .errors import NoRootCheckpointer
+from .inside import Inside, caller_of
 from .last_stream import LastStream
+from .namespaces import levels
+from .nested_run import NestedRun
+from .options import Options
 from .persistence import Persistence
 from .rules import Rules
-from .run import Options, Run
+from .run import Run
 from .runtime import RunControl
 from .spec import GraphSpec
 from .stream import Stream
@@ -78,10 +83,8 @@ class ReadyGraph:
         control: RunControl | None,
         version: str,
         on_conflict: str,
-    ) -> tuple[Asked, Stream, Run]:
+    ) -> tuple[Asked, Stream, Run | NestedRun]:
         """Return what was asked for, the stream, and the run that fills it."""
-        if subgraphs:
-            raise NotSupportedYet("stream(subgraphs=True): graphs inside graphs come with the complete runtime")
         mode = self.stream_mode if stream_mode is None else stream_mode
         asked = self._asked(mode, print_mode, debug, subgraphs, version)
         options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
@@ -92,11 +95,13 @@ class ReadyGraph:
             shown=spec.stream_channels,
             now_us=self._clock.now_us,
             subgraphs=subgraphs,
+            **_seen_from(options),
         )
         return asked, stream, self._run(options, stream, on_conflict)
 
     def _invoked(
         self,
+        options: Options,
         print_mode: str | Sequence[str],
         output_keys: str | Sequence[str] | None,
         debug: bool | None,
@@ -111,6 +116,7 @@ class ReadyGraph:
             shown=spec.stream_channels,
             now_us=self._clock.now_us,
             subgraphs=subgraphs,
+            **_seen_from(options),
         )
         return asked, last
 
@@ -127,9 +133,16 @@ class ReadyGraph:
             self.spec, stream_mode, print_mode=print_mode, debug=debug, subgraphs=subgraphs, version=version
         )
 
-    def _run(self, options: Options, stream: Stream, on_conflict: str) -> Run:
+    def _run(self, options: Options, stream: Stream, on_conflict: str) -> Run | NestedRun:
         if on_conflict not in ("raise", "fork"):
             raise ValueError(f'on_conflict is "raise" or "fork", not {on_conflict!r}')
+        if options.inside is not None:
+            return NestedRun(self.rules, options, options.inside, stream)
+        if self.checkpointer is True:
+            raise NoRootCheckpointer(
+                "checkpointer=True cannot be used for root graphs. It keeps a graph's state in the thread of the graph "
+                "in a node of which it runs; to run it by itself compile it with an EventLog."
+            )
         return Run(
             self.rules,
             self._persistence,
@@ -152,8 +165,10 @@ class ReadyGraph:
         durability = durability or "async"
         if durability not in _DURABILITIES:
             raise ValueError(f"durability is one of {', '.join(_DURABILITIES)}, not {durability!r}")
+        merged = call_config(self.config, config)
+        caller = caller_of(merged)
         return Options(
-            merge_configs(self.config, config),
+            merged,
             self.spec.coerce_context(context),
             self.store,
             durability,
@@ -161,11 +176,18 @@ class ReadyGraph:
             interrupt_after or self.spec.interrupt_after,
             control or control_now(),
             self._caching,
+            None if caller is None else Inside(caller, self.checkpointer),
         )
 
 
+def _seen_from(options: Options) -> dict[str, Any]:
+    """Return where in the thread a stream is, and which stream it is within."""
+    call = options.inside
+    return {} if call is None else {"namespace": levels(call.namespace), "outer": call.caller.task.run.stream}
+
+
 def _persistence(checkpointer: Any, spec: GraphSpec) -> Persistence | None:
-    if checkpointer is None or checkpointer is False:
+    if checkpointer is None or isinstance(checkpointer, bool):
         return None
     if isinstance(checkpointer, EventLog):
         return Persistence(checkpointer, spec)

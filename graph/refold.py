@@ -27,29 +27,24 @@ from ..projections.snapshot import statuses
 from ..projections.state import CheckpointState, Inputs
 from ..projections.thread import OpenWrites
 from ..projections.types import INPUT, INTERRUPT, RESUME, START, StateSnapshot
-from .persistence import Persistence
+from .reading import Reading
 from .rules import PUSH, PUSH_TRIGGERS, Finished, Rules, StepRefusal, path_text
 
 
-def refolded_state(persistence: Persistence, rules: Rules, config: Mapping[str, Any]) -> StateSnapshot:
+def refolded_state(reading: Reading, config: Mapping[str, Any]) -> StateSnapshot:
     """Return the snapshot that this graph's reducers make of the recorded writes.
 
     Raises `ReducerDrift` naming the first checkpoint and channel that differ from the record.
     """
-    thread, asked = persistence.open(config), configurable(config)
-    checkpoint_id = asked.get("checkpoint_id")
-    if checkpoint_id and thread.thread.version:
-        place = thread.find(checkpoint_id)
-    else:
-        place = thread.head(asked.get("checkpoint_ns", ""))
+    place = reading.place(config)
     if place is None:
         return empty_snapshot(config)
-    refold = Refold(thread, rules)
+    refold = Refold(reading.thread, reading.rules)
     cells = refold.cells_at(place.state)
-    lens = thread.lens(place.past, persistence.spec.stream_channels)
-    if "checkpoint_id" in asked:
+    lens = reading.lens(place)
+    if "checkpoint_id" in configurable(config):
         return lens.record(_with_cells(place.state, cells), place.writes)
-    return lens.live(thread.thread, place.state, refold.cells_now(place, cells))
+    return lens.live(reading.thread.thread, place.state, refold.cells_now(place, cells))
 
 
 class Refold:
@@ -334,7 +329,9 @@ def _recorded_by_run(
         if record.header.run != header.run:
             break
         event = record.event
-        if isinstance(event, ChannelWritten):
+        if isinstance(event, CheckpointCommitted) and event.namespace == commit.namespace:
+            break
+        if isinstance(event, ChannelWritten) and event.namespace == commit.namespace:
             written.append((record.header.version, event))
         elif isinstance(event, RunStarted):
             # A run id may be given to several runs.

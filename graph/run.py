@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
 from ..eventlog.beside import beside
-from ..eventlog.clock import CheckpointIds, Clock, id_text
-from ..eventlog.context import Actor
+from ..eventlog.clock import CheckpointIds, Clock, any_id, id_text
 from ..eventlog.errors import ConflictError
 from ..eventlog.record import NO_ID
-from ..eventlog.texts import checked_text
 from ..projections.cells import PLAIN, Values, own
-from ..projections.errors import CheckpointerRequired, NotSupportedYet
-from ..projections.run_metadata import run_metadata
-from ..projections.types import Command, RunnableConfig
+from ..projections.errors import CheckpointerRequired
+from ..projections.types import Command
 from .begin import Start, begin
-from .caching import Caching
-from .config import configurable, current_scope, max_concurrency_of, recursion_limit_of
-from .driver import drive
+from .config import checkpoint_map_of, configurable, recursion_limit_of
+from .driven import Driven
 from .ending import end_run
-from .errors import GraphDrained, InvalidRunId
+from .errors import InvalidRunId
 from .fence import not_from_within
+from .ground import Ground
 from .interrupts import is_answer_map
 from .journal import Journal
 from .loop import Loop
 from .loser import Lost, branch
+from .options import Options
 from .persistence import OpenThread, Persistence
 from .rules import Rules
+from .run_metadata import actor_of, encoded_metadata
+from .run_scope import RunScope
 from .run_writer import RunWriter
-from .runtime import RunControl
 from .stream import Stream
-from .tasks import RunScope
-
-_PAUSES = ("interrupted", "interrupt_before", "interrupt_after")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How one run goes, beside its input."""
-
-    config: RunnableConfig
-    context: Any
-    store: Any
-    durability: str
-    interrupt_before: Sequence[str] | str
-    interrupt_after: Sequence[str] | str
-    control: RunControl
-    caching: Caching | None
-
-
-class Run:
+class Run(Driven):
     """A run of a graph: made for one call."""
 
     def __init__(
@@ -87,20 +70,20 @@ class Run:
     def steps(self, given: Any) -> Generator[None, None, None]:
         """Run; yields between steps. Raises what made the run fail, after recording it."""
         try:
-            yield from self._steps(given)
+            yield from self._drive(given, self._options.config)
         except ConflictError as conflict:
             given = self._on_a_branch(conflict, given)
-            yield from self._steps(given)
+            yield from self._drive(given, self._options.config)
 
     async def asteps(self, given: Any) -> AsyncGenerator[None]:
         """Run as `steps` does, on the event loop."""
         try:
-            async with aclosing(self._asteps(given)) as steps:
+            async with aclosing(self._adrive(given, self._options.config)) as steps:
                 async for _ in steps:
                     yield
         except ConflictError as conflict:
             given = await beside(self._on_a_branch, conflict, given)
-            async with aclosing(self._asteps(given)) as steps:
+            async with aclosing(self._adrive(given, self._options.config)) as steps:
                 async for _ in steps:
                     yield
 
@@ -116,46 +99,6 @@ class Run:
         self._options = replace(self._options, config=config)
         return given
 
-    def _steps(self, given: Any) -> Iterator[None]:
-        max_concurrency = max_concurrency_of(self._options.config)
-        loop = self._prepare(given)
-        outcome = "stopped"
-        try:
-            yield
-            yield from drive(loop, max_concurrency=max_concurrency)
-            outcome = _outcome(loop)
-            self._show_pause(loop)
-            yield
-        except Exception as error:
-            outcome = _outcome_of(error)
-            raise
-        finally:
-            self._end(loop, outcome)
-        yield
-        self._raise_failure(loop)
-
-    async def _asteps(self, given: Any) -> AsyncGenerator[None]:
-        from . import async_driver
-
-        max_concurrency = max_concurrency_of(self._options.config)
-        loop = await beside(self._prepare, given)
-        outcome = "stopped"
-        try:
-            yield
-            async with aclosing(async_driver.drive(loop, max_concurrency=max_concurrency)) as steps:
-                async for _ in steps:
-                    yield
-            outcome = _outcome(loop)
-            self._show_pause(loop)
-            yield
-        except Exception as error:
-            outcome = _outcome_of(error)
-            raise
-        finally:
-            await beside(self._end, loop, outcome)
-        yield
-        self._raise_failure(loop)
-
     def _end(self, loop: Loop, outcome: str) -> None:
         """Record how the run ended; durable when this returns."""
         journal = loop.journal
@@ -167,7 +110,7 @@ class Run:
             journal.writer.drain()
             journal.publish()
 
-    def _raise_failure(self, loop: Loop) -> None:
+    def _raise_outcome(self, loop: Loop) -> None:
         if loop.failure is not None:
             self._failure = loop.failure
             raise loop.failure
@@ -189,20 +132,22 @@ class Run:
         self._base = None if start.base is None else start.base.id
         journal = self._journal(persistence, thread, self._id)
         self._begun, self._writer, self._goes_on = thread.thread.version, journal.writer, False
-        loop = self._loop(thread.values, journal, thread.id, start.metadata)
+        loop = self._loop(thread.values, journal, thread, start.metadata)
         try:
             begin(loop, start, given)
         except BaseException:
             journal.writer.release()
             raise
-        self._goes_on = loop.commits and not loop.run.offered
+        self._goes_on = loop.commits and not loop.run.ground.offered
         return loop
 
     def _start(self, thread: OpenThread, given: Any) -> Start:
         config = self._options.config
         asked = configurable(config)
         checkpoint_id = asked.get("checkpoint_id")
-        # Whatever namespace the config names (a node's own, say): a graph that is called runs at its thread's root.
+        if asked.get("checkpoint_ns"):
+            # A graph that is called runs at its thread's root, from where it stood when the other checkpoint was made.
+            checkpoint_id = checkpoint_map_of(config).get("")
         head = thread.head()
         place = head
         addressed = bool(checkpoint_id)
@@ -243,27 +188,33 @@ class Run:
             writer,
             run=run_id,
             scope_key=key,
-            before_first=persistence.register_graph,
+            before_first=partial(persistence.register_graph, self._rules.spec),
         )
 
-    def _loop(self, values: Values, journal: Journal | None, thread_id: str | None, metadata: bytes | None) -> Loop:
+    def _loop(self, values: Values, journal: Journal | None, thread: OpenThread | None, metadata: bytes | None) -> Loop:
         options = self._options
-        scope = RunScope(
-            self._stream.heard(options.config),
-            context=options.context,
-            store=options.store,
-            writer=self._stream.custom,
-            thread_id=thread_id,
-            run_id=None if journal is None else id_text(journal.run),
-            namespace="",
-            stream=b"" if journal is None else journal.thread.stream,
+        ground = Ground(
+            new_id=self._ids.next,
+            now_us=self._clock.now_us,
+            durability=options.durability,
             # `raw`, for `encode` would store a large answer as a blob.
             copied=own if values.plain else lambda answer: values.decode(values.raw(answer)),
+            journal=journal,
+            thread=thread,
+            register=None if self._persistence is None else self._persistence.register_graph,
+        )
+        scope = RunScope(
+            self._stream.heard(options.config),
+            ground=ground,
+            context=options.context,
+            store=options.store,
+            stream=self._stream,
+            thread_id=None if thread is None else thread.id,
+            run_id=None if journal is None else id_text(journal.run),
+            parents=_asked_parents(options.config),
             actor=actor_of(options.config),
-            message=self._stream.message,
             control=options.control,
             caching=options.caching,
-            now_us=self._clock.now_us,
         )
         loop = Loop(
             self._rules,
@@ -282,37 +233,21 @@ class Run:
         return loop
 
     def _show_pause(self, loop: Loop) -> None:
-        if loop.journal is None and loop.status in _PAUSES and current_scope.get() is not None:
-            raise NotSupportedYet(
-                f"graph {loop.spec.name!r} was run within a node of another graph and stopped there, for an answer or "
-                "at a breakpoint: that comes with graphs inside graphs. Ask in a node of the outer graph."
-            )
         if loop.status == "interrupted":
             loop.paused_values()
         elif loop.status in ("interrupt_before", "interrupt_after"):
             self._stream.interrupted((), None)
 
 
+def _asked_parents(config: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the checkpoints that a config from inside a graph names; they stay with the checkpoints of the run."""
+    return {namespace: any_id(checkpoint) for namespace, checkpoint in checkpoint_map_of(config).items()}
+
+
 class CheckpointerRequiredToResume(CheckpointerRequired, RuntimeError):
     """An answer needs a thread to answer on, and the graph has no checkpointer."""
 
     code = "LG515"
-
-
-def actor_of(config: Mapping[str, Any]) -> Actor:
-    """Return who acts and why, as `config["metadata"]` says; raises `InvalidText` for half characters."""
-    metadata: dict[str, Any] = config.get("metadata") or {}
-    actor, reason = metadata.get("actor"), metadata.get("reason")
-    return Actor(
-        checked_text(actor, "the actor") if isinstance(actor, str) else None,
-        checked_text(reason, "the reason") if isinstance(reason, str) else None,
-    )
-
-
-def encoded_metadata(config: Mapping[str, Any], values: Values) -> bytes | None:
-    """Return what a checkpoint keeps of a run's config, encoded; `None` when there is nothing."""
-    kept = run_metadata(config, {})
-    return values.raw(kept) if kept else None
 
 
 def _run_id(config: Mapping[str, Any], clock: Clock) -> bytes:
@@ -327,15 +262,3 @@ def _run_id(config: Mapping[str, Any], clock: Clock) -> bytes:
         raise InvalidRunId(
             f"run_id must be a UUID or its text, not {given!r}: pass uuid.uuid4(), or leave it out. Nothing was stored."
         ) from None
-
-
-def _outcome_of(error: Exception) -> str:
-    if isinstance(error, GraphDrained):
-        return "stopped"
-    return "lost" if isinstance(error, ConflictError) else "failed"
-
-
-def _outcome(loop: Loop) -> str:
-    if loop.failure is not None:
-        return "stopped" if loop.status in ("out_of_steps", "draining") else "failed"
-    return "finished" if loop.status == "done" else "interrupted"

@@ -80,7 +80,7 @@ class Running(ReadyGraph):
                 )
             )
         options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
-        asked, last = self._invoked(print_mode, output_keys, debug, subgraphs, version)
+        asked, last = self._invoked(options, print_mode, output_keys, debug, subgraphs, version)
         for _ in self._run(options, last, on_conflict).steps(input):
             if asked.printed:
                 asked.print_out(last.taken())
@@ -181,7 +181,7 @@ class Running(ReadyGraph):
             )
             return [chunk async for chunk in steps]
         options = self._options(config, context, interrupt_before, interrupt_after, durability, control)
-        asked, last = self._invoked(print_mode, output_keys, debug, subgraphs, version)
+        asked, last = self._invoked(options, print_mode, output_keys, debug, subgraphs, version)
         async with aclosing(self._run(options, last, on_conflict).asteps(input)) as steps:
             async for _ in steps:
                 if asked.printed:

@@ -8,125 +8,36 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, NamedTuple, cast
 
-from ..eventlog.clock import SystemClock, id_text
-from ..eventlog.context import NOBODY, Actor, acting_for, as_actor, current_actor
+from ..eventlog.clock import id_text
 from ..eventlog.errors import UnregisteredType
 from ..eventlog.events import ChannelResult, PlannedTask
 from ..eventlog.serde import opaque_in
-from ..projections.cells import MISSING, PLAIN, Cell, ListCell, Values, Written, own
+from ..projections.cells import PLAIN, Cell, ListCell, Values, Written
 from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
 from ..projections.lending import copied, lent, lent_input
 from ..projections.timeouts import TimeoutPolicy
-from ..projections.types import START, TASKS, Interrupt, RunnableConfig, Send
+from ..projections.types import NOT_GIVEN, START, TASKS, Command, Interrupt, RunnableConfig, Send
 from .ambient import lend_config, take_back
-from .config import current_scope, metadata_of
-from .errors import GraphBubbleUp, GraphInterrupt, NodeCancelledError, SyncTimeout, UnknownKeyWarning
+from .config import CONFIG_TASK, current_scope
+from .errors import GraphBubbleUp, GraphInterrupt, NodeCancelledError, ParentCommand, SyncTimeout
 from .managed import managed_values
+from .namespaces import TASK, around, inside, nodes_of
 from .retry import pause_before_retry
 from .rules import PUSH
-from .runtime import RunControl, beat_nowhere, server_info_of
+from .run_scope import RunScope
+from .runtime import beat_nowhere, server_info_of
 from .spec import BranchSpec, NodeSpec, Write
 from .strict import StrictChecks
 from .timed import Attempt, cancelled_itself
 from .types import ExecutionInfo, Runtime, StreamWriter
 
-if TYPE_CHECKING:
-    from .caching import Caching
-
-_AS_BEFORE = nullcontext()
-_NOW_US = SystemClock().now_us
-
-
-def _show_nowhere(_message: Any, _metadata: Mapping[str, Any]) -> None:
-    """Stand in for a stream that nobody reads."""
-
-
-class RunScope:
-    """What all tasks of a run share: config, context, store, stream, and one answer that no task owns yet."""
-
-    def __init__(
-        self,
-        config: RunnableConfig,
-        *,
-        context: Any,
-        store: Any,
-        writer: StreamWriter,
-        thread_id: str | None,
-        run_id: str | None,
-        namespace: str,
-        stream: bytes = b"",
-        copied: Callable[[Any], Any] = own,
-        actor: Actor = NOBODY,
-        message: Callable[[Any, Mapping[str, Any]], None] = _show_nowhere,
-        control: RunControl | None = None,
-        caching: Caching | None = None,
-        now_us: Callable[[], int] = _NOW_US,
-    ) -> None:
-        """`copied`: gives a node an answer of its own, equal to what is recorded; refuses what cannot be recorded.
-
-        `actor`: who runs the graph, and why, as its config says. `control`: what may ask the run to stop.
-        `caching`: where nodes' writes are kept for other runs.
-        """
-        self._actor = actor
-        self.stream = stream
-        """The thread's stream; empty without a log."""
-        self.config = config
-        self.metadata = metadata_of(config)
-        self.context = context
-        self.store = store
-        self.writer = writer
-        self.message = message
-        """Shows a message, with its metadata, in the `messages` stream."""
-        self.thread_id = thread_id
-        self.run_id = run_id
-        self.namespace = namespace
-        self.copied = copied
-        self.control = control
-        self.caching = caching
-        self.now_us = now_us
-        self.stop = 0
-        """The superstep behind which the run may not go on."""
-        self.offered = False
-        """Whether an answer was given for whatever is asked first: it is recorded with the task that takes it."""
-        self._answer: Any = MISSING
-        self._lock = threading.Lock()
-        self._warned: set[tuple[str, str]] = set()
-
-    def offer(self, answer: Any) -> None:
-        """Keep an answer for the first question that nobody answered; raises when it could not be recorded."""
-        self._answer = self.copied(answer)
-        self.offered = True
-
-    def take_answer(self) -> Any:
-        """Return the offered answer, once, else `MISSING`."""
-        with self._lock:
-            answer, self._answer = self._answer, MISSING
-        return answer
-
-    def acting(self) -> AbstractContextManager[Any]:
-        """Act, within the block, as who runs the graph, so that what nodes do to the store says so too."""
-        actor = acting_for(self._actor)
-        if actor.name is None or actor == current_actor():
-            return _AS_BEFORE
-        return as_actor(actor.name, reason=actor.reason)
-
-    def warn_unknown(self, node: str, keys: tuple[str, ...]) -> None:
-        """Say once a run, for each node and key, that a key was not stored."""
-        for key in keys:
-            if (node, key) not in self._warned:
-                self._warned.add((node, key))
-                warnings.warn(
-                    f"node '{node}' wrote the key {key!r}, which no channel of the graph has: routers saw it, it "
-                    "was not stored. Add it to the state's schema, or compile(strict=True) to refuse it.",
-                    UnknownKeyWarning,
-                    stacklevel=2,
-                )
+_ENDING = threading.Lock()
+_OF_ONE_RUN = frozenset({"run_id", "run_name"})
 
 
 class Task:
@@ -134,8 +45,11 @@ class Task:
 
     __slots__ = (
         "_asked",
+        "_ended",
+        "_graphs",
         "answers",
         "attempt",
+        "before",
         "began",
         "cache_key",
         "cached",
@@ -163,6 +77,10 @@ class Task:
         self.given = 0
         """How many of the answers are on the log."""
         self._asked = 0
+        self._graphs = 0
+        self._ended: Future[None] | None = None
+        self.before: Task | None = None
+        """The task of the same node and step that is to come before this one where both use one state."""
         self.writes: list[Write] | None = None
         """What the task wrote, raw; `None` until it finished."""
         self.written: list[tuple[str, Written]] = []
@@ -187,8 +105,7 @@ class Task:
     @property
     def namespace(self) -> str:
         """The task's own namespace: the graph's, the node, the task."""
-        own = f"{self.planned.name}:{id_text(self.planned.id)}"
-        return f"{self.run.namespace}|{own}" if self.run.namespace else own
+        return inside(self.run.namespace, f"{self.planned.name}{TASK}{id_text(self.planned.id)}")
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -214,10 +131,30 @@ class Task:
         self._asked += 1
         return self._asked - 1
 
+    def when_ended(self) -> Future[None]:
+        """Return what is done when the task has ended, in whatever way."""
+        with _ENDING:
+            if self._ended is None:
+                self._ended = Future()
+            return self._ended
+
+    def end(self) -> None:
+        """Say that the task will run no further in this run."""
+        self.when_ended().set_result(None)
+
+    def next_graph(self) -> int:
+        """Return the place of the graph that the task is about to run among those that it runs, from 0."""
+        self._graphs += 1
+        return self._graphs - 1
+
+    def is_meant(self, command: Command[Any]) -> bool:
+        """Tell whether a command that comes out of a graph inside the task is for the graph that the task is of."""
+        return command.graph in (self.namespace, nodes_of(self.namespace), self.planned.name)
+
     def begin_again(self, input: Any) -> None:
-        """Be as before the attempt that failed, but for the answers that it was given."""
+        """Be as before the attempt that failed, but for the answers that it was given, and graphs inside it."""
         self.attempt += 1
-        self.input, self.error, self._asked = input, None, 0
+        self.input, self.error, self._asked, self._graphs = input, None, 0, 0
 
 
 class TaskScope:
@@ -238,17 +175,30 @@ class TaskScope:
         """The run's config with the task's place in it."""
         if self._config is None:
             task, base = self.task, self.task.run.config
+            place = {ns: id_text(checkpoint) for ns, checkpoint in self.parents.items()}
+            own = {"checkpoint_ns": task.namespace, "checkpoint_id": None, "checkpoint_map": place, CONFIG_TASK: self}
             self._config = cast(
                 "RunnableConfig",
                 {
-                    **base,
+                    **{key: value for key, value in base.items() if key not in _OF_ONE_RUN},
                     "metadata": task.metadata,
-                    "configurable": {**base.get("configurable", {}), "checkpoint_ns": task.namespace},
+                    "configurable": {**base.get("configurable", {}), **own},
                 },
             )
             if self._attempt is not None:
                 self._config = self._attempt.listening(self._config)
         return self._config
+
+    @property
+    def config_thread(self) -> str:
+        """The thread that the task's config names, as text."""
+        return str(self.task.run.config.get("configurable", {}).get("thread_id"))
+
+    @property
+    def parents(self) -> dict[str, bytes]:
+        """By namespace: the checkpoints in whose steps a graph inside the task runs."""
+        run = self.task.run
+        return {**run.parents, run.namespace: self.checkpoint}
 
     @property
     def runtime(self) -> Runtime[Any]:
@@ -348,7 +298,10 @@ def execute(task: Task, step: StepScope) -> None:
     while True:
         with _Running(task, step.checkpoint) as scope:
             checks = step.checks(task)
-            result = task.node.call(task.input, scope)
+            try:
+                result = task.node.call(task.input, scope)
+            except ParentCommand as signal:
+                result = _own_command(task, signal)
             writes = _own_writes(task, result, checks)
             for branch in task.node.branches:
                 fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
@@ -379,7 +332,10 @@ async def aexecute(task: Task, step: StepScope) -> None:
 async def _awritten(task: Task, step: StepScope, scope: TaskScope) -> list[Write]:
     """Run a task's node and routers once, and return what they write."""
     checks = step.checks(task)
-    result = await task.node.acall(task.input, scope)
+    try:
+        result = await task.node.acall(task.input, scope)
+    except ParentCommand as signal:
+        result = _own_command(task, signal)
     writes = _own_writes(task, result, checks)
     for branch in task.node.branches:
         fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
@@ -421,6 +377,8 @@ class _Running:
         if isinstance(error, GraphInterrupt):
             task.interrupts = error.interrupts
             return True
+        if isinstance(error, ParentCommand) and error.command.graph == Command.PARENT:
+            error.command = _addressed(error.command, around(task.namespace))
         if isinstance(error, GraphBubbleUp):
             return False
         if cancelled_itself(error):
@@ -432,6 +390,18 @@ class _Running:
             task.error = error
             return True
         return False
+
+
+def _own_command(task: Task, signal: ParentCommand) -> Command[Any]:
+    """Return a command from inside the task as the task's own result; raises the signal when it goes further out."""
+    if not task.is_meant(signal.command):
+        raise signal
+    return _addressed(signal.command, None)
+
+
+def _addressed(command: Command[Any], graph: str | None) -> Command[Any]:
+    resume = command.resume if command.resumes else NOT_GIVEN
+    return Command(graph=graph, update=command.update, resume=resume, goto=command.goto)
 
 
 def _pause_before_retry(task: Task, step: StepScope) -> float | None:

@@ -1,6 +1,6 @@
 """`ThreadState`: the methods of a graph that read and edit the state of a thread.
 
-Reading is `Persistence`; editing is `editing`.
+Reading is `reading`; editing is `editing`. A config with a namespace means a graph inside a node.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..eventlog.beside import beside
-from ..projections.errors import NotSupportedYet
 from ..projections.types import RunnableConfig, StateSnapshot, StateUpdate
-from .config import merge_configs
+from .config import configurable, merge_configs
 from .editing import edit
+from .reading import Reading, graph_at, namespace_in
 from .ready_graph import ReadyGraph
 
 
@@ -31,17 +31,15 @@ class ThreadState(ReadyGraph):
         `fold="reducers"` runs this graph's own reducers over the recorded writes instead of reading what was recorded,
         and raises `ReducerDrift` where the two differ. Raises `CheckpointNotFound`, `MissingThreadId`.
         """
-        persistence = self._needed("get_state")
-        if subgraphs:
-            raise NotSupportedYet("get_state(subgraphs=True): graphs inside graphs come with the complete runtime")
-        config = merge_configs(self.config, config)
-        if fold == "recorded":
-            return persistence.get_state(config, self.rules)
-        if fold != "reducers":
+        if fold not in ("recorded", "reducers"):
             raise ValueError(f'fold is "recorded" or "reducers", not {fold!r}')
+        config = merge_configs(self.config, config)
+        reading = self._reading("get_state", config, subgraphs=subgraphs)
+        if fold == "recorded":
+            return reading.snapshot(config)
         from .refold import refolded_state
 
-        return refolded_state(persistence, self.rules, config)
+        return refolded_state(reading, config)
 
     def get_state_history(
         self,
@@ -55,8 +53,8 @@ class ThreadState(ReadyGraph):
 
         `filter`: metadata that must be equal. `before`: only what was committed before that checkpoint.
         """
-        persistence = self._needed("get_state_history")
-        return persistence.history(merge_configs(self.config, config), filter=filter, before=before, limit=limit)
+        config = merge_configs(self.config, config)
+        return self._reading("get_state_history", config).history(config, filter=filter, before=before, limit=limit)
 
     def update_state(
         self,
@@ -78,14 +76,9 @@ class ThreadState(ReadyGraph):
     ) -> RunnableConfig:
         """Make several supersteps of updates, each a checkpoint; several updates in one need `as_node`."""
         persistence = self._needed("update_state")
-        return edit(
-            persistence,
-            self.rules,
-            self._ids,
-            merge_configs(self.config, config),
-            supersteps,
-            store=self.store,
-        )
+        config = merge_configs(self.config, config)
+        graph = graph_at(self.rules, configurable(config).get("checkpoint_ns") or "")
+        return edit(persistence, self.rules, graph, self._ids, config, supersteps, store=self.store)
 
     async def aget_state(
         self,
@@ -127,3 +120,10 @@ class ThreadState(ReadyGraph):
     ) -> RunnableConfig:
         """Do what `bulk_update_state` does beside the event loop."""
         return await beside(self.bulk_update_state, config, supersteps)
+
+    def _reading(self, what: str, config: Mapping[str, Any], *, subgraphs: bool = False) -> Reading:
+        """Return the look at a thread of the graph that a config's namespace leads to, this one if none is seen."""
+        thread = self._needed(what).open(config)
+        found: ReadyGraph | None = graph_at(self.rules, configurable(config).get("checkpoint_ns") or "")
+        rules = self.rules if found is None else found.rules
+        return Reading(thread, rules, namespace=namespace_in(config, found), subgraphs=subgraphs)

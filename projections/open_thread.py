@@ -14,7 +14,7 @@ from .errors import CheckpointNotFound, InvalidSearchError
 from .filters import Predicate, compile_filter
 from .history import history
 from .reader import StreamPast, find, threads_of
-from .snapshot import Lens, metadata_of
+from .snapshot import Lens, StateOf, metadata_of
 from .state import CheckpointState
 from .thread import OpenWrites, Thread
 from .types import INTERRUPT
@@ -60,9 +60,11 @@ class OpenThread:
         """Return a look into the thread's stream."""
         return StreamPast(self.log, self.stream, self.values, self.thread)
 
-    def lens(self, place_past: StreamPast, keys: tuple[str, ...] | str | None) -> Lens:
+    def lens(
+        self, place_past: StreamPast, keys: tuple[str, ...] | str | None, *, state_of: StateOf | None = None
+    ) -> Lens:
         """Return how snapshots of this thread are built."""
-        return Lens(self.id, self.values, place_past.written_at, keys=keys)
+        return Lens(self.id, self.values, place_past.written_at, keys=keys, state_of=state_of)
 
     def places(
         self,
@@ -71,17 +73,19 @@ class OpenThread:
         filter: Mapping[str, Any] | None = None,
         before: Mapping[str, Any] | None = None,
         limit: int | None = None,
+        namespace: str | None = None,
         everywhere: bool = False,
     ) -> Iterator[Place]:
-        """Return the checkpoints of the config's namespace, newest first by position; read as they are looked at.
+        """Return the checkpoints of a namespace, newest first by position; read as they are looked at.
 
         A config with a checkpoint id means that one alone. `filter`: conditions on the metadata (see `filters`).
-        `before`: only what was committed before that checkpoint. `everywhere`: of all namespaces. Raises
-        `CheckpointNotFound`.
+        `before`: only what was committed before that checkpoint. `namespace`: another one than the config's.
+        `everywhere`: of all namespaces. Raises `CheckpointNotFound`.
         """
         check_limit(limit)
         wanted = compile_filter(filter)
-        return self._matching(configurable(config), wanted, before, limit, everywhere)
+        asked = configurable(config) if namespace is None else {**configurable(config), "checkpoint_ns": namespace}
+        return self._matching(asked, wanted, before, limit, everywhere)
 
     def _matching(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-_PLACES = frozenset(
+PLACES = frozenset(
     {
         "thread_id",
         "checkpoint_id",
@@ -30,7 +30,7 @@ def run_metadata(config: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict
     for part in ("metadata", "configurable"):
         given = cast("Mapping[Any, Any]", config.get(part) or {})
         for key, value in given.items():
-            if not isinstance(key, str) or key in merged or key in _PLACES or key.startswith("__"):
+            if not isinstance(key, str) or key in merged or key in PLACES or key.startswith("__"):
                 continue
             if isinstance(value, str | int | float | bool):
                 merged[key] = _without_nul(value)

@@ -33,6 +33,9 @@ from .types import (
     StateSnapshot,
 )
 
+StateOf = Callable[[PlannedTask, CheckpointState], Any]
+"""Gives what a snapshot shows of the graph inside a task's node, `None` for nothing."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CONTROL_WRITES = frozenset({ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME})
 
@@ -157,9 +160,12 @@ class Lens:
         written_at: Callable[[int], ChannelWritten],
         *,
         keys: tuple[str, ...] | str | None = None,
+        state_of: StateOf | None = None,
     ) -> None:
+        """`state_of`: what a task shows of the graph inside its node."""
         self.thread_id = thread_id
         self.values = values
+        self._state_of = state_of
         self._written_at = written_at
         self._keys = keys
 
@@ -192,12 +198,13 @@ class Lens:
 
     def _task(self, task: PlannedTask, state: CheckpointState, status: TaskStatus | None, *, live: bool) -> PregelTask:
         text = id_text(task.id)
+        inner = None if self._state_of is None else self._state_of(task, state)
         if status is None:
-            return PregelTask(text, task.name, task.path)
+            return PregelTask(text, task.name, task.path, state=inner)
         writes = [(channel, data) for channel, data, _event in status.output]
         result = result_of(writes, state, self.values, self._keys) if status.finished else None
         interrupts = () if live and status.finished else status.interrupts
-        return PregelTask(text, task.name, task.path, status.error, interrupts, None, result)
+        return PregelTask(text, task.name, task.path, status.error, interrupts, inner, result)
 
     def _snapshot(
         self, state: CheckpointState, cells: Cells, tasks: tuple[PregelTask, ...], waiting: tuple[str, ...]

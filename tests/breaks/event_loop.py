@@ -5,7 +5,7 @@ from __future__ import annotations
 from .entry import Break
 
 _ASYNC = "tests/graph/test_async.py"
-_DRIVER, _RUN, _BESIDE = "graph/async_driver.py", "graph/run.py", "eventlog/beside.py"
+_DRIVER, _RUN, _BESIDE = "graph/async_driver.py", "graph/driven.py", "eventlog/beside.py"
 
 EVENT_LOOP = (
     Break(
@@ -94,7 +94,7 @@ EVENT_LOOP = (
     ),
     Break(
         "a run that lost its thread may go on in a fork, on a loop too",
-        _RUN,
+        "graph/run.py",
         "            given = await beside(self._on_a_branch, conflict, given)\n",
         "            raise\n",
         _ASYNC,

@@ -283,19 +283,6 @@ def test_an_empty_command_is_empty_input(log: EventLog) -> None:
         graph.invoke(Command(), ONE)
 
 
-@pytest.mark.parametrize("as_node", [True, False])
-@pytest.mark.parametrize("options", [{}, {"interrupt_before": ["asks"]}])
-def test_a_question_within_a_graph_within_a_node_is_refused(
-    log: EventLog, as_node: bool, options: dict[str, Any]
-) -> None:
-    """Graphs inside graphs cannot ask yet: that is said, where the outer graph would go on as if all were answered."""
-    inner = chain(asks=ask()).compile(**options)
-    graph = chain(inner=inner if as_node else lambda state: inner.invoke(state)).compile(checkpointer=log)
-    with pytest.raises(NotSupportedYet, match="graphs inside graphs"):
-        graph.invoke({"n": 1, "log": []}, ONE)
-    assert inner.invoke({"n": 1, "log": []})["log"] == []
-
-
 def test_a_method_that_is_to_come_says_so(log: EventLog) -> None:
     """LangGraph's methods that are not there yet are named; `hasattr` says no, as of any other name."""
     graph = chain(one=stamp("one")).compile(checkpointer=log)

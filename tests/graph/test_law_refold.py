@@ -12,9 +12,8 @@ from lithograph.eventlog import EventLog
 from lithograph.graph import END, START, Command, InvalidUpdateError, StateGraph, interrupt
 from lithograph.graph.compiled import CompiledStateGraph
 from lithograph.graph.errors import ReducerDrift
-from lithograph.graph.persistence import Persistence
+from lithograph.graph.reading import Reading
 from lithograph.graph.refold import refolded_state
-from lithograph.graph.rules import Rules
 
 from tests.graph.chains import ONE, chain, stamp
 from tests.oracle import corpus  # noqa: F401 - registers the scenarios
@@ -39,10 +38,10 @@ def test_refolding_agrees_with_the_record(
     case: Scenario, face: Face, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever a graph of the corpus reads, live or of its past, its reducers make the same of the writes."""
-    recorded, differences, known = Persistence.get_state, list[str](), set[str]()
+    recorded, differences, known = Reading.snapshot, list[str](), set[str]()
 
-    def both(self: Persistence, config: Mapping[str, Any], rules: Rules) -> Any:
-        found = recorded(self, config, rules)
+    def both(self: Reading, config: Mapping[str, Any]) -> Any:
+        found = recorded(self, config)
         past = self.history({"configurable": {"thread_id": config["configurable"]["thread_id"]}}, **NO_FILTER)
         for snapshot in [found, *past]:
             asked = config if snapshot is found else snapshot.config
@@ -50,7 +49,7 @@ def test_refolding_agrees_with_the_record(
                 continue
             known.add(str(asked))
             try:
-                refolded = refolded_state(self, rules, asked)
+                refolded = refolded_state(self, asked)
             except Exception as error:  # noqa: BLE001 - a script swallows errors, so they are kept
                 differences.append(f"{asked}: {error!r}")
                 continue
@@ -58,7 +57,7 @@ def test_refolding_agrees_with_the_record(
                 differences.append(f"{asked}: {refolded.values} is not {snapshot.values}")
         return found
 
-    monkeypatch.setattr(Persistence, "get_state", both)
+    monkeypatch.setattr(Reading, "snapshot", both)
 
     perform(lithograph(), case, face, tmp_path / "log")
 
