@@ -2,6 +2,7 @@
 
 from ..eventlog.errors import ConflictError
 from ..eventlog.log import EventLog
+from ..projections.base_channel import MISSING, BaseChannel
 from ..projections.channels import (
     AnyValue,
     BinaryOperatorAggregate,
@@ -14,6 +15,7 @@ from ..projections.channels import (
     Topic,
     UntrackedValue,
 )
+from ..projections.delta import DeltaChannel
 from .builder import StateGraph
 from .cache import BaseCache, InMemoryCache
 from .compiled import CompiledStateGraph
@@ -50,7 +52,7 @@ from .event_cache import EventLogCache
 from .interrupts import interrupt
 from .listeners import TAG_NOSTREAM
 from .managed import IsLastStep, ManagedValue, RemainingSteps
-from .messages import REMOVE_ALL_MESSAGES, MessagesState, add_messages
+from .messages import REMOVE_ALL_MESSAGES, MessagesState, add_messages, push_message
 from .stream_parts import (
     CheckpointPayload,
     CheckpointStreamPart,
@@ -141,6 +143,7 @@ __all__ = [
     "ValuesStreamPart",
     "default_retry_on",
     "add_messages",
+    "push_message",
     "get_config",
     "get_runtime",
     "get_store",
@@ -149,9 +152,12 @@ __all__ = [
     "IsLastStep",
     "ManagedValue",
     "RemainingSteps",
+    "MISSING",
     "AnyValue",
+    "BaseChannel",
     "BinaryOperatorAggregate",
     "Channel",
+    "DeltaChannel",
     "EphemeralValue",
     "LastValue",
     "LastValueAfterFinish",

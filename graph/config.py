@@ -44,6 +44,7 @@ __all__ = [
     "merge_configs",
     "metadata_of",
     "recursion_limit_of",
+    "running_scope",
     "thread_id_of",
 ]
 
@@ -117,22 +118,22 @@ def _at_least_one(given: object, key: str) -> int:
 
 def get_config() -> RunnableConfig:
     """Return the config of the task that runs now; raises `RuntimeError` outside of a node."""
-    return _scope("get_config").config
+    return running_scope("get_config").config
 
 
 def get_store() -> Any:
     """Return the store of the graph that runs now; raises `RuntimeError` outside of a node."""
-    return _scope("get_store").store
+    return running_scope("get_store").store
 
 
 def get_stream_writer() -> StreamWriter:
     """Return what sends to the `custom` stream of the run; raises `RuntimeError` outside of a node."""
-    return _scope("get_stream_writer").writer
+    return running_scope("get_stream_writer").writer
 
 
 def get_runtime(context_schema: type[Any] | None = None) -> Runtime[Any]:
     """Return the runtime of the task that runs now; `context_schema` is for type checkers only."""
-    return _scope("get_runtime").runtime
+    return running_scope("get_runtime").runtime
 
 
 def control_now() -> RunControl:
@@ -142,7 +143,8 @@ def control_now() -> RunControl:
     return RunControl() if around is None else around
 
 
-def _scope(caller: str) -> NodeScope:
+def running_scope(caller: str) -> NodeScope:
+    """Return the scope of the user code that runs now; raises `RuntimeError`, naming `caller`, outside of a node."""
     scope = current_scope.get()
     if scope is None:
         raise RuntimeError(f"Called {caller} outside of a runnable context: it works only while a node runs.")

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ChannelResult, PlannedTask, ResultOp
-from ..projections.cells import MISSING, Cell, Values, Written, own
+from ..projections.cells import MISSING, Values, Written, own
 from ..projections.channels import Channel
 from ..projections.errors import InvalidUpdateError
 from ..projections.fold import Cells, fold_step
+from ..projections.held import Held
 from ..projections.ids import task_id
 from ..projections.lending import UntrackedCell
 from ..projections.snapshot import is_control
@@ -79,11 +80,7 @@ class Rules:
     def __init__(self, spec: GraphSpec) -> None:
         self.spec = spec
         self.order = {name: place for place, name in enumerate(spec.nodes)}
-        self.forgetting = frozenset(
-            name
-            for name, channel in spec.channels.items()
-            if type(channel).pass_step is not Channel.pass_step and channel.pass_step(Cell(None)) is not None
-        )
+        self.forgetting = frozenset(name for name, channel in spec.channels.items() if channel.forgets)
         self.finishing = tuple(
             name for name, channel in spec.channels.items() if type(channel).finish is not Channel.finish
         )
@@ -100,7 +97,7 @@ class Rules:
     def initial_results(self, cells: Cells, values: Values) -> list[ChannelResult]:
         """Return results that give channels their first value, for those that `cells` does not hold."""
         return [
-            ChannelResult(name, ResultOp.INITIAL, values.encode(own(value)), b"")
+            ChannelResult(name, ResultOp.INITIAL, values.encode(value if isinstance(value, Held) else own(value)), b"")
             for name, value in self.initial.items()
             if name not in cells
         ]
@@ -175,7 +172,7 @@ class Rules:
         changes, untracked, rose = self._decide(cells, untracked, writes, values)
         written = [change.channel for change in changes]
         if triggers:
-            changes += self._pass_step(cells, written)
+            changes += self._pass_step(cells, written, values)
         cells = self._fold(cells, changes, writes, results, values)
         updated = {name for name in written if is_readable(cells, name)}
         updated.update(rose)
@@ -213,7 +210,9 @@ class Rules:
         changes = [
             ChannelResult(name, *change, b"")
             for name in triggers
-            if name in channels and (cell := cells.get(name)) is not None and (change := channels[name].consume(cell))
+            if name in channels
+            and (cell := cells.get(name)) is not None
+            and (change := channels[name].consume(cell, values))
         ]
         return _fold(cells, changes, {}, results, values)
 
@@ -236,7 +235,7 @@ class Rules:
             raise StepRefusal(name, error) from error
         return changes, untracked, rose
 
-    def _pass_step(self, cells: Cells, written: Sequence[str]) -> list[ChannelResult]:
+    def _pass_step(self, cells: Cells, written: Sequence[str], values: Values) -> list[ChannelResult]:
         """Return what becomes of channels that forget, where the step wrote nothing to them."""
         channels = self.spec.channels
         return [
@@ -245,7 +244,7 @@ class Rules:
             if name in self.forgetting
             and name not in written
             and cell.readable
-            and (change := channels[name].pass_step(cell)) is not None
+            and (change := channels[name].pass_step(cell, values)) is not None
         ]
 
     def _fold(
@@ -275,7 +274,7 @@ class Rules:
         changes = [
             ChannelResult(name, *change, b"")
             for name in self.finishing
-            if (cell := cells.get(name)) is not None and (change := channels[name].finish(cell))
+            if (cell := cells.get(name)) is not None and (change := channels[name].finish(cell, values))
         ]
         cells = _fold(cells, changes, {}, results, values)
         updated.update(name for name, _op, _data, _digest in changes if is_readable(cells, name))

@@ -16,7 +16,9 @@ from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
 from typing import Any, NotRequired, Required, cast, get_args, get_origin, get_type_hints
 
+from ..projections.base_channel import BaseChannel, as_channel
 from ..projections.channels import BinaryOperatorAggregate, Channel, LastValue
+from ..projections.delta import DeltaChannel
 from ..projections.types import ROOT
 from .managed import Managed, ManagedValue
 from .spec import MISSING
@@ -144,10 +146,12 @@ def channel_of(annotation: Any) -> Channel:
     metadata = cast("tuple[Any, ...]", getattr(annotation, "__metadata__", ()))
     plain = _plain_type(annotation)
     for item in metadata:
-        if isinstance(item, Channel):
-            return item
-        if isinstance(item, type) and issubclass(item, Channel):
-            return cast("Callable[[Any], Channel]", item)(plain)
+        if isinstance(item, DeltaChannel):
+            return item.of(plain)
+        if isinstance(item, BaseChannel):
+            return as_channel(cast("Channel", item))
+        if isinstance(item, type) and issubclass(item, BaseChannel):
+            return as_channel(cast("Callable[[Any], Channel]", item)(plain))
     if metadata and callable(metadata[-1]):
         _check_reducer(metadata[-1])
         return BinaryOperatorAggregate(plain, metadata[-1])

@@ -44,3 +44,11 @@ class NodeScope(Protocol):
     def error(self) -> Any:
         """The failure that an error handler is called for, else `None`."""
         ...
+
+    def send(self, key: str, value: Any) -> None:
+        """Write to a key of the state, before what the node returns."""
+        ...
+
+    def show_message(self, message: Any) -> None:
+        """Show a message in the `messages` stream."""
+        ...

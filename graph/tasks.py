@@ -61,6 +61,7 @@ class Task:
         "planned",
         "restored",
         "run",
+        "sent",
         "step",
         "writes",
         "written",
@@ -81,6 +82,8 @@ class Task:
         self._ended: Future[None] | None = None
         self.before: Task | None = None
         """The task of the same node and step that is to come before this one where both use one state."""
+        self.sent: list[Write] = []
+        """What user code wrote while it ran; it comes before what the node returned."""
         self.writes: list[Write] | None = None
         """What the task wrote, raw; `None` until it finished."""
         self.written: list[tuple[str, Written]] = []
@@ -155,6 +158,7 @@ class Task:
         """Be as before the attempt that failed, but for the answers that it was given, and graphs inside it."""
         self.attempt += 1
         self.input, self.error, self._asked, self._graphs = input, None, 0, 0
+        self.sent = []
 
 
 class TaskScope:
@@ -235,6 +239,14 @@ class TaskScope:
         write = self.task.run.writer
         return write if self._attempt is None else self._attempt.writer(write)
 
+    def send(self, key: str, value: Any) -> None:
+        """Write to a key of the state, before what the node returns."""
+        self.task.sent.append((key, value))
+
+    def show_message(self, message: Any) -> None:
+        """Show a message in the `messages` stream."""
+        self.task.run.message(message, self.task.metadata)
+
     @property
     def previous(self) -> Any:
         """Nothing: only the functional API has it."""
@@ -302,7 +314,7 @@ def execute(task: Task, step: StepScope) -> None:
                 result = task.node.call(task.input, scope)
             except ParentCommand as signal:
                 result = _own_command(task, signal)
-            writes = _own_writes(task, result, checks)
+            writes = _own_writes(task, result, checks, step.channels)
             for branch in task.node.branches:
                 fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
                 writes += branch.route(fresh, result, scope)
@@ -336,7 +348,7 @@ async def _awritten(task: Task, step: StepScope, scope: TaskScope) -> list[Write
         result = await task.node.acall(task.input, scope)
     except ParentCommand as signal:
         result = _own_command(task, signal)
-    writes = _own_writes(task, result, checks)
+    writes = _own_writes(task, result, checks, step.channels)
     for branch in task.node.branches:
         fresh = fresh_values(branch, task, writes, step.cells, step.channels, step.values)
         writes += await branch.aroute(fresh, result, scope)
@@ -415,10 +427,12 @@ def _pause_before_retry(task: Task, step: StepScope) -> float | None:
     return pause
 
 
-def _own_writes(task: Task, result: Any, checks: StrictChecks | None) -> list[Write]:
-    """Return what a node's result writes by itself, before its routers are asked."""
+def _own_writes(task: Task, result: Any, checks: StrictChecks | None, channels: Mapping[str, Channel]) -> list[Write]:
+    """Return what a node sent and what its result writes by itself, before its routers are asked."""
     node = task.node
     unknown = node.unknown_keys(result)
+    if task.sent:
+        unknown = (*unknown, *(key for key, _value in task.sent if key not in channels))
     if checks is not None:
         checks.inputs_unchanged()
         checks.keys_known(unknown)
@@ -426,7 +440,7 @@ def _own_writes(task: Task, result: Any, checks: StrictChecks | None) -> list[Wr
         task.run.warn_unknown(node.name, unknown)
     writes = node.writes(result)
     writes += node.edges
-    return writes
+    return writes if not task.sent else [*(pair for pair in task.sent if pair[0] in channels), *writes]
 
 
 def note(error: BaseException, task: Task) -> None:

@@ -9,13 +9,17 @@ that lacks an id is copied.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Literal, cast, overload
 
 from ..eventlog.errors import MissingExtra
 from ..eventlog.messages import coerce_message
-from .cells import Cell, ListCell
+from .cells import Cell, ListCell, Written
+from .given_ids import NewId
+from .ids import minted_ids
 
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
 """The id with which a `RemoveMessage` removes everything before it."""
@@ -23,7 +27,7 @@ REMOVE_ALL_MESSAGES: Final = "__remove_all__"
 _plain_classes: set[type] = set()
 """Message classes whose instances need no conversion."""
 
-NewId = Callable[[], str]
+_mint: ContextVar[Mint | None] = ContextVar("lithograph_mint", default=None)
 Format = Literal["langchain-openai"]
 
 
@@ -94,8 +98,39 @@ def add_messages(left: Any = None, right: Any = None, *, format: Any = None) -> 
         raise ValueError(f"Must specify non-null arguments for both 'left' and 'right'. Only received: '{given}'.")
     if format not in (None, "", "langchain-openai"):
         raise ValueError(f"Unrecognized {format=}. Expected one of 'langchain-openai', None.")
-    merged = merge_messages(Cell(left), right, new_id=_random_id).get()
+    mint = _mint.get()
+    merged = merge_messages(Cell(left), right, new_id=_random_id if mint is None else mint.new_id).get()
     return _as_openai(merged) if format else merged
+
+
+class Mint:
+    """Where `add_messages` takes ids from while somebody's reducer calls it: the write that is being reduced."""
+
+    __slots__ = ("new_id",)
+
+    def __init__(self) -> None:
+        self.new_id: NewId = _random_id
+
+    def follow(self, written: Written) -> None:
+        """Take ids from one write."""
+        self.new_id = minted_ids(written.origin)
+
+    def following(self, writes: Iterable[Written]) -> Iterator[Written]:
+        """Yield the writes, each with ids of its own."""
+        for written in writes:
+            self.follow(written)
+            yield written
+
+
+@contextmanager
+def minting() -> Generator[Mint]:
+    """Within the block, what calls `add_messages` gets ids that are functions of the write: a refold mints the same."""
+    mint = Mint()
+    token = _mint.set(mint)
+    try:
+        yield mint
+    finally:
+        _mint.reset(token)
 
 
 def _sorted_out(left: MessagesCell, incoming: list[Any]) -> tuple[list[Any], dict[int, Any], set[str]]:

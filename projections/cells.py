@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from operator import methodcaller
 from typing import Any, Final, Protocol, TypeAlias, cast
 
+from .held import Held
 from .types import OVERWRITE, Overwrite
 
 Data: TypeAlias = Any
@@ -99,13 +100,17 @@ class Plain:
 
 
 _COPIES: dict[Any, Callable[[Any], Any]] = dict.fromkeys((list, dict, set), methodcaller("copy"))
+_COPIES[Held] = lambda held: own(held.shown)
 
 
 PLAIN = Plain()
 
 
 def own(value: Any) -> Any:
-    """Return `value`, or a shallow copy when it is a built-in container, so that nobody holds one of state's."""
+    """Return `value`, or a shallow copy when it is a built-in container, so that nobody holds one of state's.
+
+    Of what a channel `Held` it is the part that is shown.
+    """
     copy = _COPIES.get(cast("Any", type(value)))
     return value if copy is None else copy(value)
 

@@ -8,16 +8,17 @@ record: the same function for the live run and for every reader. Names and const
 from __future__ import annotations
 
 import collections.abc
-import operator as operators
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any, get_origin
 
 from ..eventlog.events import ResultOp
-from .add_messages import add_messages
+from .add_messages import minting
 from .cells import MISSING, Cell, ListCell, Values, Written, overwrite_of, own
 from .errors import InvalidUpdateError, NotSupportedYet
 from .fold import combine, flatten
+from .held import Held
+from .reducers import pinned_reducer, reducer_name
 from .splices import Change, describe_change
 
 _CONCURRENT = (
@@ -30,6 +31,8 @@ class Channel:
 
     tracked = True
     """False: the value is never stored."""
+    forgets = False
+    """Whether a step that wrote nothing here may change the channel: then `pass_step` is asked."""
 
     def __init__(self, typ: Any = Any, key: str = "") -> None:
         self.typ = typ
@@ -55,15 +58,15 @@ class Channel:
             "of the channels of this module, or override `decide`"
         )
 
-    def pass_step(self, cell: Cell) -> Change | None:
+    def pass_step(self, cell: Cell, values: Values) -> Change | None:
         """Return what a step that wrote nothing here makes of the channel."""
         return None
 
-    def consume(self, cell: Cell) -> Change | None:
+    def consume(self, cell: Cell, values: Values) -> Change | None:
         """Return what becomes of the channel when a task that it triggered has run."""
         return None
 
-    def finish(self, cell: Cell) -> Change | None:
+    def finish(self, cell: Cell, values: Values) -> Change | None:
         """Return what becomes of the channel when the run would otherwise end."""
         return None
 
@@ -102,17 +105,21 @@ class LastValue(Channel):
 class AnyValue(Channel):
     """Holds the last value written, assuming that all of a step's are equal; empty after a step without one."""
 
+    forgets = True
+
     def decide(self, cell: Cell | None, writes: Sequence[Written], values: Values) -> Change | None:
         """Record the last write."""
         return _last(writes[-1], values)
 
-    def pass_step(self, cell: Cell) -> Change | None:
+    def pass_step(self, cell: Cell, values: Values) -> Change | None:
         """Forget the value."""
         return ResultOp.EMPTY, None
 
 
 class EphemeralValue(Channel):
     """Holds a value for the next step only."""
+
+    forgets = True
 
     def __init__(self, typ: Any = Any, guard: bool = True, key: str = "") -> None:
         super().__init__(typ, key)
@@ -123,7 +130,7 @@ class EphemeralValue(Channel):
         _guard(self, writes)
         return _last(writes[-1], values)
 
-    def pass_step(self, cell: Cell) -> Change | None:
+    def pass_step(self, cell: Cell, values: Values) -> Change | None:
         """Forget the value."""
         return ResultOp.EMPTY, None
 
@@ -171,22 +178,19 @@ class BinaryOperatorAggregate(Channel):
 
     def decide(self, cell: Cell | None, writes: Sequence[Written], values: Values) -> Change | None:
         """Record the writes for a pinned reducer, else the outcome."""
-        if sum(overwrite_of(written.value)[0] for written in writes) > 1:
-            raise InvalidUpdateError(
-                f"At key '{self.key}': Can receive only one Overwrite value per super-step.\n{_CONCURRENT}",
-                channel=self.key,
-            )
-        pinned = _pinned(self.operator)
+        the_overwrite(self, writes)
+        pinned = pinned_reducer(self.operator)
         if pinned is not None and (pinned[0] == ResultOp.MESSAGES or _all_built_in(cell, writes)):
             return pinned[0], None
         left = None if cell is None else owned_cell(cell, values)
-        outcome = combine(left, writes, self.operator)
+        with minting() as mint:
+            outcome = combine(left, mint.following(writes), self.operator)
         assert outcome is not None, "a step with writes leaves a value"
         return describe_change(cell, outcome.value, values)
 
     def is_pinned(self) -> bool:
         """Tell whether the reducer is one of the pinned ones."""
-        return _pinned(self.operator) is not None
+        return pinned_reducer(self.operator) is not None
 
     def describe(self) -> dict[str, Any]:
         """Return kind and reducer: a pinned name, or a digest of the reducer's source."""
@@ -199,6 +203,7 @@ class Topic(Channel):
     def __init__(self, typ: Any = Any, accumulate: bool = False, key: str = "") -> None:
         super().__init__(typ, key)
         self.accumulate = accumulate
+        self.forgets = not accumulate
 
     def decide(self, cell: Cell | None, writes: Sequence[Written], values: Values) -> Change | None:
         """Record the writes; an empty list adds nothing."""
@@ -207,7 +212,7 @@ class Topic(Channel):
             return None if empty else (ResultOp.TOPIC_ACCUMULATE, None)
         return None if empty and cell is None else (ResultOp.TOPIC, None)
 
-    def pass_step(self, cell: Cell) -> Change | None:
+    def pass_step(self, cell: Cell, values: Values) -> Change | None:
         """Forget the step's values, unless they accumulate."""
         return None if self.accumulate else (ResultOp.EMPTY, None)
 
@@ -237,7 +242,7 @@ class NamedBarrierValue(Channel):
             return None
         return ResultOp.BARRIER, values.encode([sorted(self.names, key=repr), self.after_finish])
 
-    def consume(self, cell: Cell) -> Change | None:
+    def consume(self, cell: Cell, values: Values) -> Change | None:
         """Begin to wait again."""
         return (ResultOp.EMPTY, None) if cell.readable else None
 
@@ -251,7 +256,7 @@ class NamedBarrierValueAfterFinish(NamedBarrierValue):
 
     after_finish = True
 
-    def finish(self, cell: Cell) -> Change | None:
+    def finish(self, cell: Cell, values: Values) -> Change | None:
         """Open, when all names were seen."""
         ready = not cell.readable and cell.value == self.names
         return (ResultOp.FINISHED, None) if ready else None
@@ -264,20 +269,15 @@ class LastValueAfterFinish(LastValue):
         """Record the last write."""
         return ResultOp.LAST_WAITING, None
 
-    def finish(self, cell: Cell) -> Change | None:
+    def finish(self, cell: Cell, values: Values) -> Change | None:
         """Become available."""
         return None if cell.readable else (ResultOp.FINISHED, None)
 
-    def consume(self, cell: Cell) -> Change | None:
+    def consume(self, cell: Cell, values: Values) -> Change | None:
         """Forget the value once it triggered."""
         return (ResultOp.EMPTY, None) if cell.readable else None
 
 
-_PINNED: tuple[tuple[object, int, str], ...] = (
-    (operators.add, ResultOp.ADD, "operator.add/1"),
-    (getattr(operators, "or_"), ResultOp.UNION, "operator.or_/1"),  # noqa: B009 (its type is generic beyond use)
-    (add_messages, ResultOp.MESSAGES, "add_messages/1"),
-)
 _BUILT_IN = frozenset({list, tuple, str, bytes, int, float, complex, bool, set, frozenset, dict})
 _CONCRETE: dict[Any, type] = {
     collections.abc.Sequence: list,
@@ -289,29 +289,21 @@ _CONCRETE: dict[Any, type] = {
 }
 
 
-def _pinned(reducer: Any) -> tuple[int, str] | None:
-    """Return the operation and name of a pinned reducer; by identity, because a reducer may define equality."""
-    for pinned, op, name in _PINNED:
-        if reducer is pinned:
-            return op, name
-    return None
-
-
 def concrete_type(typ: Any) -> Any:
     """Return the class to call for an empty value of an annotated type."""
     origin = get_origin(typ) or typ
     return _CONCRETE.get(origin, origin)
 
 
-def reducer_name(reducer: Callable[[Any, Any], Any]) -> str:
-    """Return the pinned name of a reducer, or its qualified name and a digest of its source or byte code."""
-    pinned = _pinned(reducer)
-    if pinned is not None:
-        return pinned[1]
-    from .sources import source_digest
-
-    name = getattr(reducer, "__qualname__", type(reducer).__qualname__)
-    return f"{name}/{source_digest(reducer)}"
+def the_overwrite(channel: Channel, writes: Sequence[Written]) -> Written | None:
+    """Return the one of a step's writes that is an `Overwrite`, if any; a second one is refused."""
+    replacing = [written for written in writes if overwrite_of(written.value)[0]]
+    if len(replacing) > 1:
+        raise InvalidUpdateError(
+            f"At key '{channel.key}': Can receive only one Overwrite value per super-step.\n{_CONCURRENT}",
+            channel=channel.key,
+        )
+    return replacing[0] if replacing else None
 
 
 def _last(written: Written, values: Values) -> Change:
@@ -341,6 +333,6 @@ def _all_built_in(cell: Cell | None, writes: Sequence[Written]) -> bool:
 def owned_cell(cell: Cell, values: Values) -> Cell:
     """Return a cell whose value belongs to one fold alone, down to the last element."""
     if values.plain:
-        return Cell(own(cell.value))
+        return Cell(cell.value if isinstance(cell.value, Held) else own(cell.value))
     # `raw`, for `encode` would store a large value as a blob, at every step.
     return Cell(values.decode(values.raw(cell.value)))

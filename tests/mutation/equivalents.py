@@ -26,12 +26,6 @@ PROOFS: dict[Key, str] = {
         "(key in raised)",
     ): "`asked` are interrupts of a checkpoint of this thread, so each of them is among those it ever raised",
     (
-        "graph/rules.py",
-        "Rules.__init__",
-        "type(channel).pass_step is not Channel.pass_step and channel.pass_step(Cell(None)) is not None",
-        "(type(channel).pass_step is not Channel.pass_step or channel.pass_step(Cell(None)) is not None)",
-    ): "a channel that gets in by this is asked in vain: what `pass_step` answers depends on the channel alone",
-    (
         "graph/journal.py",
         "Journal.publish",
         "poke_views(self._log)",

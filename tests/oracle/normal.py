@@ -77,8 +77,15 @@ def _key(key: Any) -> str:
 
 def _snapshot(value: Any) -> dict[str, Any]:
     fields = {name: plain(getattr(value, name)) for name in _SNAPSHOT}
+    if isinstance(value.metadata, Mapping):
+        fields["metadata"] = plain(_metadata(value.metadata))
     fields["created_at"] = "a time" if isinstance(value.created_at, str) else plain(value.created_at)
     return {"class": "StateSnapshot", **fields}
+
+
+def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata without LangGraph's count of writes that it has to replay: our log has none."""
+    return {key: part for key, part in metadata.items() if key != "counters_since_delta_snapshot"}
 
 
 def _error(error: Any) -> str | None:
@@ -126,6 +133,7 @@ def chunk(mode: str, payload: Any) -> dict[str, Any]:
     if mode == "checkpoints":
         payload = {
             **payload,
+            "metadata": _metadata(payload["metadata"]),
             "config": _chunk_config(payload["config"]),
             "parent_config": _chunk_config(payload.get("parent_config")),
         }

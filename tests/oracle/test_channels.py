@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -25,8 +25,11 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "Topic accumulating": lambda source: source.Topic(int, accumulate=True),
     "BinaryOperatorAggregate": lambda source: source.BinaryOperatorAggregate(int, operator.add),
     "NamedBarrierValue": lambda source: source.NamedBarrierValue(str, {"a", "b"}),
+    "DeltaChannel": lambda source: source.DeltaChannel(max),
+    "DeltaChannel of an abstract type": lambda source: source.DeltaChannel(max, Mapping[str, int]),
+    "DeltaChannel with snapshots": lambda source: source.DeltaChannel(max, Sequence, snapshot_frequency=7),
 }
-ATTRIBUTES = ("typ", "key", "guard", "accumulate", "operator", "names")
+ATTRIBUTES = ("typ", "key", "guard", "accumulate", "operator", "reducer", "snapshot_frequency", "names")
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
@@ -57,7 +60,7 @@ class Ours:
 
         written = [Written(name, (), lambda data: data, name)]
         if name in ("finish", "consume"):
-            change = None if self.cell is None else getattr(self.channel, name)(self.cell)
+            change = None if self.cell is None else getattr(self.channel, name)(self.cell, PLAIN)
         else:
             change = self.channel.decide(self.cell, written, PLAIN)
         if change is None:

@@ -5,6 +5,7 @@ from . import branching, parallel, sends, commands  # isort: skip
 from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
 from . import reducers, channels, chat, schemas, managed  # isort: skip
 from . import failures, deferred, durability, policies, context, streaming, streams, threads  # isort: skip
+from . import delta, messages_full, own_channels  # isort: skip
 
 __all__ = [
     "branching",
@@ -13,12 +14,15 @@ __all__ = [
     "chat",
     "commands",
     "deferred",
+    "delta",
     "context",
     "durability",
     "failures",
     "interrupts",
     "linear",
     "managed",
+    "messages_full",
+    "own_channels",
     "parallel",
     "policies",
     "reducers",
