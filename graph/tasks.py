@@ -236,16 +236,18 @@ class TaskScope:
     @property
     def writer(self) -> StreamWriter:
         """Sends a chunk to the `custom` stream."""
-        write = self.task.run.writer
-        return write if self._attempt is None else self._attempt.writer(write)
+        return self._watched(self.task.run.writer)
 
     def send(self, key: str, value: Any) -> None:
         """Write to a key of the state, before what the node returns."""
-        self.task.sent.append((key, value))
+        self._watched(self.task.sent.append)((key, value))
 
     def show_message(self, message: Any) -> None:
         """Show a message in the `messages` stream."""
-        self.task.run.message(message, self.task.metadata)
+        self._watched(lambda shown: self.task.run.message(shown, self.task.metadata))(message)
+
+    def _watched(self, write: StreamWriter) -> StreamWriter:
+        return write if self._attempt is None else self._attempt.writer(write)
 
     @property
     def previous(self) -> Any:
