@@ -19,8 +19,9 @@ from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import END, START, Command
 from .assembly import BranchNote, GraphNotes, NodeNote, assemble
 from .branch import destinations as branch_destinations
-from .injection import callee, default_name, is_runnable
+from .injection import callee, default_name
 from .retry import policies_of
+from .runnables import is_runnable, made_runnable
 from .schema import Schema, analyse, input_hint, visible_hints
 from .spec import GraphSpec
 
@@ -118,6 +119,7 @@ class StateGraph(Generic[StateT]):
         self._warn_if_compiled("a node")
         if name is None:
             raise ValueError("Node name must be provided if action is not a function")
+        action = made_runnable(action)
         if action is None:
             raise ValueError(f"Node `{name}` needs a function: add_node({name!r}, function)")
         self._check_name(name)
@@ -190,6 +192,7 @@ class StateGraph(Generic[StateT]):
         `path_map` (or a `Literal` return annotation) declares what the router may answer.
         """
         self._warn_if_compiled("an edge")
+        path = made_runnable(path)
         router = callee(path)
         name = router.name or "condition"
         branches = self._notes.branches.setdefault(source, {})

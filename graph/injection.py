@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Union, cast, get_args, get_origin
 
 from .errors import SyncNodeMissing
+from .runnables import afollowed, followed, is_runnable, made_runnable
 from .scope import NodeScope
 from .types import StreamWriter
 
@@ -36,11 +37,12 @@ class Callee:
 
 
 def callee(fn: Any, *, name: str | None = None) -> Callee:
-    """Return `fn` (function, method, partial, callable object, or object with `invoke`) ready to be called.
+    """Return `fn` (function, method, partial, callable object, Runnable, or dict of these) ready to be called.
 
-    Raises `TypeError` for anything else. Warns when a `config` parameter has another annotation than
-    `RunnableConfig`, because it is then not injected.
+    A function may return a Runnable: it is invoked with the same input. Raises `TypeError` for anything else. Warns
+    when a `config` parameter has another annotation than `RunnableConfig`, because it is then not injected.
     """
+    fn = made_runnable(fn)
     if is_runnable(fn):
         return _runnable(fn, name)
     if not callable(fn):
@@ -48,14 +50,9 @@ def callee(fn: Any, *, name: str | None = None) -> Callee:
     name = name or _own_name(fn)
     wanted = _wanted(fn)
     if is_async(fn):
-        return Callee(fn, name, _refuse_sync(name), _plain_call(fn, wanted), True)
-    call = _plain_call(fn, wanted)
+        return Callee(fn, name, _refuse_sync(name), _awaited(_plain_call(fn, wanted)), True)
+    call = _plain_call(fn, wanted, followed)
     return Callee(fn, name, call, _in_thread(call), False)
-
-
-def is_runnable(fn: Any) -> bool:
-    """Return whether `fn` is an object with `invoke(input, config)`: a Runnable or a compiled graph."""
-    return not isinstance(fn, type) and not inspect.isroutine(fn) and callable(getattr(fn, "invoke", None))
 
 
 def is_async(fn: Any) -> bool:
@@ -148,13 +145,28 @@ INJECTED = frozenset(_SOURCES)
 """The parameter names that may be injected."""
 
 
-def _plain_call(fn: Any, wanted: tuple[tuple[str, Callable[[NodeScope], Any]], ...]) -> Call:
+def _as_it_is(result: Any, _value: Any, _scope: NodeScope) -> Any:
+    return result
+
+
+def _plain_call(
+    fn: Any,
+    wanted: tuple[tuple[str, Callable[[NodeScope], Any]], ...],
+    then: Callable[[Any, Any, NodeScope], Any] = _as_it_is,
+) -> Call:
     if not wanted:
-        return lambda value, scope: fn(value)
+        return lambda value, scope: then(fn(value), value, scope)
     if len(wanted) == 1:
         ((name, source),) = wanted
-        return lambda value, scope: fn(value, **{name: source(scope)})
-    return lambda value, scope: fn(value, **{name: source(scope) for name, source in wanted})
+        return lambda value, scope: then(fn(value, **{name: source(scope)}), value, scope)
+    return lambda value, scope: then(fn(value, **{name: source(scope) for name, source in wanted}), value, scope)
+
+
+def _awaited(call: Call) -> AsyncCall:
+    async def acall(value: Any, scope: NodeScope) -> Any:
+        return await afollowed(await call(value, scope), value, scope)
+
+    return acall
 
 
 def _refuse_sync(name: str | None) -> Call:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, cast
 
-from .injection import is_async, is_runnable
+from .injection import is_async
+from .runnables import is_runnable
 
 
 def has_native_async(fn: Any) -> bool:
@@ -21,10 +22,12 @@ def has_native_async(fn: Any) -> bool:
     parts = _parts(fn)
     if parts is not None:
         return all(has_native_async(part) for part in parts)
-    if hasattr(fn, "afunc"):
-        return bool(fn.afunc)
+    core: Any = sys.modules.get("langchain_core.runnables.base")
+    if core is not None and isinstance(fn, core.RunnableLambda):
+        return bool(getattr(fn, "afunc", None))
     own = getattr(cast("type[Any]", type(fn)), "ainvoke", None)
-    return own is not None and own is not _inherited_ainvoke()
+    # What langchain-core has for all runs `invoke` on a thread.
+    return own is not None and (core is None or own is not core.Runnable.ainvoke)
 
 
 def _parts(fn: Any) -> list[Any] | None:
@@ -33,9 +36,3 @@ def _parts(fn: Any) -> list[Any] | None:
         return cast("list[Any]", steps)
     branches = getattr(fn, "steps__", None)
     return list(cast("dict[str, Any]", branches).values()) if isinstance(branches, dict) else None
-
-
-def _inherited_ainvoke() -> Any:
-    """Return langchain-core's `ainvoke` for all, which runs `invoke` on a thread; `None` when nobody imported it."""
-    base = getattr(sys.modules.get("langchain_core.runnables.base"), "Runnable", None)
-    return getattr(base, "ainvoke", None)

@@ -4,7 +4,7 @@ from . import linear  # isort: skip
 from . import branching, parallel, sends, commands  # isort: skip
 from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
 from . import reducers, channels, chat, schemas, managed  # isort: skip
-from . import failures, deferred, durability, policies, context, streaming, streams, threads  # isort: skip
+from . import failures, deferred, durability, policies, runnables, context, streaming, streams, threads  # isort: skip
 from . import delta, messages_full, own_channels  # isort: skip
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "parallel",
     "policies",
     "reducers",
+    "runnables",
     "schemas",
     "sends",
     "streaming",
