@@ -17,6 +17,7 @@ from ..eventlog.errors import ValueEncodingError
 from ..eventlog.serde import BASE, Serializer, opaque_in
 from .cache import BaseCache, CachePolicy, FullKey, Namespace, cache_key, default_cache_key
 from .errors import CacheKeyError
+from .persistence import types_of
 from .spec import GraphSpec, NodeSpec, Write
 from .tasks import Task
 
@@ -119,7 +120,7 @@ def caching_of(cache: Any, spec: GraphSpec, serializer: Serializer | None) -> Ca
         return None
     if serializer is None:
         registry = BASE.extended(())
-        for annotation in spec.types:
+        for annotation in types_of(spec):
             registry.collect(annotation)
         serializer = Serializer(registry)
     return Caching(cache, serializer)

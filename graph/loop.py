@@ -231,7 +231,11 @@ class Loop:
             self._record_task(task, stored)
             self.stream.task_finished(task, self.step, self.values, restored=task.cached)
             return
-        self._record_task(task, stored_break(task, self.values))
+        stored = stored_break(task, self.values)
+        if stored:
+            self._record_task(task, stored)
+        if task.drained is not None:
+            return
         if task.error is not None:
             self.stream.task_failed(task, self.step)
             return
@@ -255,6 +259,10 @@ class Loop:
         for task in self.tasks:
             if task.error is not None:
                 self.status, self.failure = "failed", task.error
+                return False
+        for task in self.tasks:
+            if task.drained is not None:
+                self.status, self.failure = "draining", task.drained
                 return False
         for task in self.tasks:
             if not task.done:

@@ -67,7 +67,8 @@ def open_inside(
         is_inside=True,
         actor=around.actor,
         control=options.control,
-        caching=around.caching or options.caching,
+        caching=options.caching,
+        progress=caller.progress,
     )
     loop = Loop(
         rules,

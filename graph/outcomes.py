@@ -45,10 +45,15 @@ def stored_writes(task: Task, state: CheckpointState, rules: Rules, values: Valu
 
 
 def stored_break(task: Task, values: Values) -> Stored:
-    """Return what is recorded of a task that did not finish: answers that it used, and its error or its questions."""
+    """Return what is recorded of a task that did not finish: answers that it used, and its error or its questions.
+
+    Of one whose graph was stopped there is nothing to say but the answers.
+    """
     stored: Stored = []
     if len(task.answers) > task.given:
         stored.append((RESUME, values.encode(task.answers)))
+    if task.drained is not None:
+        return stored
     questions = _questions(task, values)
     if task.error is not None:
         return [*stored, (ERROR, values.encode(list(describe_error(task.error))))]

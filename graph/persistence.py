@@ -24,7 +24,7 @@ class Persistence:
         self.log = log
         self.spec = spec
         registry = (serializer.registry if serializer is not None else BASE).extended(())
-        for annotation in _types(spec):
+        for annotation in types_of(spec):
             registry.collect(annotation)
         self.serializer = serializer_like(serializer, registry)
         self._registered: set[bytes] = set()
@@ -50,9 +50,9 @@ class Persistence:
         self._registered.add(digest)
 
 
-def _types(spec: GraphSpec) -> Iterator[Any]:
+def types_of(spec: GraphSpec) -> Iterator[Any]:
     """Yield the types of a graph, and of the graphs that run inside of its nodes: their values are in its thread."""
     yield from spec.types
     for node in spec.nodes.values():
         if node.graph is not None:
-            yield from _types(node.graph.spec)
+            yield from types_of(node.graph.spec)

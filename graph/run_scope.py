@@ -12,7 +12,7 @@ from ..projections.types import RunnableConfig
 from .config import metadata_of
 from .errors import UnknownKeyWarning
 from .ground import Ground
-from .runtime import RunControl
+from .runtime import RunControl, beat_nowhere
 from .types import StreamWriter
 
 if TYPE_CHECKING:
@@ -42,11 +42,13 @@ class RunScope:
         actor: Actor = NOBODY,
         control: RunControl | None = None,
         caching: Caching | None = None,
+        progress: Callable[[], None] = beat_nowhere,
     ) -> None:
         """`parents`: by namespace, the checkpoints in whose steps the loop runs.
 
         `is_inside`: whether the graph runs inside a node of another. `actor`: who runs it, and why, as its config says.
         `control`: what may ask the run to stop. `caching`: where nodes' writes are kept for other runs.
+        `progress`: told that a task began, ended or sent something.
         """
         self.actor = actor
         self.ground = ground
@@ -63,6 +65,7 @@ class RunScope:
         self.is_inside = is_inside
         self.control = control
         self.caching = caching
+        self.progress = progress
         self.stop = 0
         """The superstep behind which the run may not go on."""
         self.continues = False

@@ -24,7 +24,7 @@ from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import NOT_GIVEN, START, TASKS, Command, Interrupt, RunnableConfig, Send
 from .ambient import lend_config, take_back
 from .config import CONFIG_TASK, current_scope
-from .errors import GraphBubbleUp, GraphInterrupt, NodeCancelledError, ParentCommand, SyncTimeout
+from .errors import GraphBubbleUp, GraphDrained, GraphInterrupt, NodeCancelledError, ParentCommand, SyncTimeout
 from .managed import managed_values
 from .namespaces import TASK, around, inside, nodes_of
 from .retry import pause_before_retry
@@ -33,7 +33,7 @@ from .run_scope import RunScope
 from .runtime import beat_nowhere, server_info_of
 from .spec import BranchSpec, NodeSpec, Write
 from .strict import StrictChecks
-from .timed import Attempt, cancelled_itself
+from .timed import Attempt, after, cancelled_itself
 from .types import ExecutionInfo, Runtime, StreamWriter
 
 _ENDING = threading.Lock()
@@ -53,6 +53,7 @@ class Task:
         "began",
         "cache_key",
         "cached",
+        "drained",
         "error",
         "given",
         "input",
@@ -90,6 +91,8 @@ class Task:
         """What the task wrote, as stored."""
         self.interrupts: tuple[Interrupt, ...] = ()
         self.error: BaseException | None = None
+        self.drained: GraphDrained | None = None
+        """Why a graph inside the task stopped: it goes on when the task runs again."""
         self.restored = False
         """Whether the task had finished in an earlier run."""
         self.attempt = 1
@@ -149,6 +152,11 @@ class Task:
         """Return the place of the graph that the task is about to run among those that it runs, from 0."""
         self._graphs += 1
         return self._graphs - 1
+
+    @property
+    def runs_graphs(self) -> bool:
+        """Whether this attempt has run a graph."""
+        return self._graphs > 0
 
     def is_meant(self, command: Command[Any]) -> bool:
         """Tell whether a command that comes out of a graph inside the task is for the graph that the task is of."""
@@ -246,8 +254,17 @@ class TaskScope:
         """Show a message in the `messages` stream."""
         self._watched(lambda shown: self.task.run.message(shown, self.task.metadata))(message)
 
+    def progress(self) -> None:
+        """Take what a graph inside the task does as a sign of life of the task, and of those around it."""
+        if self._attempt is not None:
+            self._attempt.progress()
+        self.task.run.progress()
+
     def _watched(self, write: StreamWriter) -> StreamWriter:
-        return write if self._attempt is None else self._attempt.writer(write)
+        around = self.task.run.progress
+        if self._attempt is not None:
+            write = self._attempt.writer(write)
+        return write if around is beat_nowhere else after(around, write)
 
     @property
     def previous(self) -> Any:
@@ -336,7 +353,9 @@ async def aexecute(task: Task, step: StepScope) -> None:
         attempt = None if limits is None else Attempt(task.planned.name, limits)
         with _Running(task, step.checkpoint, attempt) as scope:
             work = _awritten(task, step, scope)
-            task.writes = await (work if attempt is None else attempt.within_limits(work))
+            if attempt is not None:
+                work = attempt.within_limits(work, waits=lambda: task.runs_graphs)
+            task.writes = await work
         pause = _pause_before_retry(task, step)
         if pause is None:
             return
@@ -381,6 +400,7 @@ class _Running:
             task.began = task.run.now_us() / 1_000_000
         self._token = current_scope.set(self._scope)
         self._lent = lend_config(self._scope)
+        task.run.progress()
         return self._scope
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
@@ -388,11 +408,16 @@ class _Running:
         take_back(self._lent)
         current_scope.reset(self._token)
         task = self._scope.task
+        task.run.progress()
         if isinstance(error, GraphInterrupt):
             task.interrupts = error.interrupts
             return True
         if isinstance(error, ParentCommand) and error.command.graph == Command.PARENT:
             error.command = _addressed(error.command, around(task.namespace))
+        if isinstance(error, GraphDrained):
+            # Tasks beside it are finished first: they are not to run again.
+            task.drained = error
+            return True
         if isinstance(error, GraphBubbleUp):
             return False
         if cancelled_itself(error):

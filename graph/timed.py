@@ -70,8 +70,12 @@ class Attempt:
 
     # The clock
 
-    async def within_limits(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` does; raises `NodeTimeoutError` when it takes too long, and leaves it cancelled."""
+    async def within_limits(self, work: Coroutine[Any, Any, T], *, waits: Callable[[], bool]) -> T:
+        """Return what `work` does; raises `NodeTimeoutError` when it takes too long, and leaves it cancelled.
+
+        Where `waits` says so its end is waited for: a graph inside it has a record to close before the next attempt
+        begins. It always is when somebody cancels the run.
+        """
         import asyncio
 
         node = asyncio.ensure_future(work)
@@ -80,21 +84,24 @@ class Attempt:
             await asyncio.wait({node, *watches}, return_when=asyncio.FIRST_COMPLETED)
             if node.done():
                 return node.result()
-            kind = next(watches[watch] for watch in watches if watch.done())
-            raise NodeTimeoutError(
-                self._node,
-                time.monotonic() - self._began,
-                kind=kind,
-                idle_timeout=self._idle,
-                run_timeout=self._run,
-            )
+            self._goes_on = False
+            late = self._too_late(next(watches[watch] for watch in watches if watch.done()))
+            if waits():
+                await _ended(node)
+            raise late
+        except asyncio.CancelledError:
+            await _ended(node)
+            raise
         finally:
             self._goes_on = False
             for watch in watches:
                 watch.cancel()
-            if not node.done():
-                node.cancel()
-                node.add_done_callback(_let_go)
+            node.cancel()
+            node.add_done_callback(_let_go)
+
+    def _too_late(self, kind: Any) -> NodeTimeoutError:
+        elapsed = time.monotonic() - self._began
+        return NodeTimeoutError(self._node, elapsed, kind=kind, idle_timeout=self._idle, run_timeout=self._run)
 
     def _watches(self) -> list[tuple[Any, Coroutine[Any, Any, None]]]:
         watches: list[tuple[Any, Coroutine[Any, Any, None]]] = []
@@ -114,8 +121,25 @@ class Attempt:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
 
 
+def after(first: Callable[[], None], write: StreamWriter) -> StreamWriter:
+    """Return a stream writer that calls `first` before each chunk."""
+
+    def writing(chunk: Any) -> None:
+        first()
+        write(chunk)
+
+    return writing
+
+
+async def _ended(node: asyncio.Future[Any]) -> None:
+    import asyncio
+
+    node.cancel()
+    await asyncio.wait((node,))
+
+
 def _let_go(late: asyncio.Future[Any]) -> None:
-    """Take what a node raised that nobody waits for any more, so that the loop does not report it as lost."""
+    """Take what a node raised that nobody waits for any more, so that the event loop does not report it as lost."""
     if not late.cancelled():
         late.exception()
 

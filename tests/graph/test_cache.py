@@ -552,3 +552,44 @@ def test_langgraphs_caches_do_too() -> None:
     found = asyncio.run(desk.graph.ainvoke({"amount": 1, "found": []}, config_of("3")))["found"]
     assert found == [("rate", 1), "noted"]
     assert desk.calls == [1]
+
+
+@dataclass
+class Grade:
+    """A class that only a graph inside a node knows."""
+
+    letter: str
+
+
+class Graded(TypedDict, total=False):
+    """What a graph inside a node keeps."""
+
+    amount: int
+    grade: Grade
+
+
+def test_a_graph_inside_a_node_has_a_cache_of_its_own(cache: BaseCache[Any]) -> None:
+    """Its nodes are skipped where it was compiled with one, with values of its own classes; else they run."""
+    calls: list[int] = []
+
+    def rate(state: Graded) -> Any:
+        calls.append(1)
+        return {"grade": Grade("A")}
+
+    builder = StateGraph(Graded).add_node(rate, cache_policy=CachePolicy()).add_edge(START, "rate")
+    inner = builder.compile(cache=cache)
+
+    def ask(state: Case) -> Any:
+        result = inner.invoke({"amount": state.get("amount", 0)})
+        assert result["grade"] == Grade("A")
+        return {"found": [result["grade"].letter]}
+
+    graph = StateGraph(Case).add_node(ask).add_edge(START, "ask").compile()
+    for _ in range(2):
+        assert graph.invoke({"amount": 1, "found": []})["found"] == ["A"]
+    assert calls == [1]
+    inner = builder.compile()
+    outside = StateGraph(Case).add_node(ask).add_edge(START, "ask").compile(cache=cache)
+    for _ in range(2):
+        assert outside.invoke({"amount": 1, "found": []})["found"] == ["A"]
+    assert calls == [1, 1, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -183,3 +184,66 @@ def test_every_run_has_a_control_of_its_own() -> None:
     assert all(isinstance(control, RunControl) for control in controls)
     assert controls[0] is controls[1]
     assert controls[2] is controls[3] is not controls[0]
+
+
+def _inner(control: RunControl, log: list[str]) -> Any:
+    """Return a graph i1 -> i2 whose first node asks for the drain."""
+
+    def first(state: Seen) -> Any:
+        log.append("i1")
+        control.request_drain("inside")
+        return {"seen": ["i1"]}
+
+    def second(state: Seen) -> Any:
+        log.append("i2")
+        return {"seen": ["i2"]}
+
+    builder: StateGraph[Any] = StateGraph(Seen).add_sequence([("i1", first), ("i2", second)])
+    return builder.add_edge(START, "i1").compile()
+
+
+@pytest.mark.parametrize("face", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_a_graph_inside_a_node_stops_too(durability: Durability, face: str) -> None:
+    """It stops behind its own step and goes on there; tasks beside it are finished and do not run again."""
+    control, ran = RunControl(), list[str]()
+
+    def beside(state: Seen) -> Any:
+        time.sleep(0.1)
+        ran.append("beside")
+        return {"seen": ["beside"]}
+
+    builder: StateGraph[Any] = StateGraph(Seen).add_node("inner", _inner(control, ran)).add_node(beside)
+    builder.add_node("join", lambda state: {"seen": ["join"]})
+    builder.add_edge(START, "inner").add_edge(START, "beside").add_edge(["inner", "beside"], "join")
+    log = EventLog.in_memory()
+    graph = builder.compile(checkpointer=log)
+    with pytest.raises(GraphDrained, match="inside"):
+        call(graph, {"seen": []}, face, control=control, durability=durability)
+    state = graph.get_state(CONFIG)
+    assert [(task.name, task.error, task.interrupts) for task in state.tasks] == [
+        ("inner", None, ()),
+        ("beside", None, ()),
+    ]
+    assert sorted(ran) == ["beside", "i1"]
+    assert call(graph, None, face, durability=durability)["seen"] == ["beside", "i1", "i2", "join"]
+    assert sorted(ran) == ["beside", "i1", "i2"]
+    assert log.verify().findings == []
+
+
+def test_an_answer_is_not_lost_when_the_graph_it_was_for_is_stopped() -> None:
+    """The question inside was answered before the drain: it is not asked again."""
+    control = RunControl()
+
+    def asks(state: Seen) -> Any:
+        answer = interrupt("go on?")
+        control.request_drain()
+        return {"seen": [answer]}
+
+    inner = StateGraph(Seen).add_sequence([("asks", asks), ("rest", lambda state: {"seen": ["rest"]})])
+    graph = StateGraph(Seen).add_node("inner", inner.add_edge(START, "asks").compile()).add_edge(START, "inner")
+    desk = graph.compile(checkpointer=EventLog.in_memory())
+    desk.invoke({"seen": []}, CONFIG)
+    with pytest.raises(GraphDrained):
+        desk.invoke(Command(resume="yes"), CONFIG, control=control)
+    assert desk.invoke(None, CONFIG) == {"seen": ["yes", "rest"]}

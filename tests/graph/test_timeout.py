@@ -288,13 +288,14 @@ def test_a_default_limit_gives_way_to_a_nodes_own() -> None:
 
 
 def test_a_cancelled_run_stops_a_node_that_has_a_limit() -> None:
-    """Whoever cancels the run cancels the node; the thread is left to go on with."""
+    """Whoever cancels the run cancels the node, which has ended then; the thread is left to go on with."""
     graph, ended = None, []
 
     async def waits(state: Seen) -> Any:
         try:
             await asyncio.sleep(5)
         finally:
+            await asyncio.sleep(0.05)
             ended.append(1)
 
     graph = graph_of(waits, log=EventLog.in_memory(), timeout=9)
@@ -305,9 +306,9 @@ def test_a_cancelled_run_stops_a_node_that_has_a_limit() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert ended == [1]
 
     asyncio.run(run())
-    assert ended == [1]
     assert graph.get_state(CONFIG).next == ("node",)
 
 
@@ -369,3 +370,83 @@ def test_a_node_without_a_limit_is_not_watched() -> None:
     began = time.monotonic()
     assert asyncio.run(graph_of(beats).ainvoke({"seen": []}))["seen"][0] <= 2
     assert time.monotonic() - began < 2
+
+
+class Inner(TypedDict, total=False):
+    """What a graph inside a node keeps."""
+
+    seen: Annotated[list[Any], _both]
+
+
+def inner_of(*steps: float, stuck: list[int] | None = None) -> Any:
+    """Return a graph of nodes that take so many seconds each; `stuck` counts how often the last one is cancelled."""
+
+    def node(number: int, seconds: float) -> Any:
+        async def run(state: Inner) -> Any:
+            try:
+                await asyncio.sleep(seconds)
+            except asyncio.CancelledError:
+                if stuck is not None:
+                    await asyncio.sleep(0.05)
+                    stuck.append(number)
+                raise
+            return {"seen": [number]}
+
+        return run
+
+    builder: StateGraph[Any] = StateGraph(Inner)
+    builder.add_sequence([(f"step{number}", node(number, seconds)) for number, seconds in enumerate(steps)])
+    return builder.add_edge(START, "step0").compile()
+
+
+def test_what_a_graph_inside_does_is_a_sign_of_life() -> None:
+    """Each of its nodes puts the idle timeout off, at any depth; a run timeout it does not."""
+    middle = StateGraph(Inner).add_node("inner", inner_of(*[0.1] * 5)).add_edge(START, "inner").compile()
+
+    async def calls(state: Seen) -> Any:
+        return await middle.ainvoke({"seen": []})
+
+    log = EventLog.in_memory()
+    graph = graph_of(calls, log=log, timeout=TimeoutPolicy(idle_timeout=0.3))
+    assert asyncio.run(graph.ainvoke({"seen": []}, CONFIG))["seen"] == [0, 1, 2, 3, 4]
+    assert failure_of(graph_of(calls, timeout=TimeoutPolicy(idle_timeout=0.3, refresh_on="heartbeat"))).kind == "idle"
+    assert failure_of(graph_of(calls, timeout=TimeoutPolicy(run_timeout=0.3, idle_timeout=1))).kind == "run"
+
+
+def test_chunks_of_a_graph_inside_are_signs_of_life() -> None:
+    """One long node of it that sends chunks keeps the node around it alive."""
+
+    async def sends(state: Inner, writer: StreamWriter) -> Any:
+        for number in range(6):
+            await asyncio.sleep(0.05)
+            writer(number)
+        return {"seen": ["alive"]}
+
+    inner = StateGraph(Inner).add_node(sends).add_edge(START, "sends").compile()
+
+    async def calls(state: Seen) -> Any:
+        return await inner.ainvoke({"seen": []})
+
+    graph = graph_of(calls, timeout=TimeoutPolicy(idle_timeout=0.2))
+    assert asyncio.run(graph.ainvoke({"seen": []})) == {"seen": ["alive"]}
+
+
+def test_a_late_graph_has_ended_before_the_next_attempt() -> None:
+    """What a graph inside the node recorded is closed by then, so the next attempt goes on where it stood."""
+    stuck: list[int] = []
+    inner = inner_of(0, 0.3, stuck=stuck)
+    ended: list[int] = []
+
+    async def calls(state: Seen, runtime: Runtime) -> Any:
+        ended.append(len(stuck))
+        return await inner.ainvoke({"seen": []})
+
+    log = EventLog.in_memory()
+    builder: StateGraph[Any] = StateGraph(Seen)
+    builder.add_node("calls", calls, timeout=0.2, retry_policy=QUICK._replace(max_attempts=2)).add_edge(START, "calls")
+    graph = builder.compile(checkpointer=log)
+    failure_of(graph)
+    assert ended == [0, 1]
+    assert log.verify().findings == []
+    for snapshot in graph.get_state_history(CONFIG):
+        assert graph.get_state(snapshot.config).values == snapshot.values
