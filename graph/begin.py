@@ -21,6 +21,7 @@ from .ahead import close_command, command_event, reapply_commands, write_ahead
 from .answering import answer_events, nothing_waits, raised_here
 from .commits import commit
 from .errors import EmptyInputError, InvalidUpdateError, NothingToResume
+from .ground import Bound
 from .interrupts import all_pending, is_answer_map, place_of
 from .loop import Loop
 from .rules import Closed, StepRefusal
@@ -130,6 +131,9 @@ def _claim(loop: Loop, start: Start, trigger: str, *events: Event) -> int:
     """
     journal = loop.journal
     if journal is None:
+        return 0
+    if loop.deferred is not None:
+        loop.deferred += events
         return 0
     if loop.is_inside:
         return journal.append(events, loop.now_us()) if events else 0
@@ -282,9 +286,10 @@ def _look_back(loop: Loop, base: CheckpointState) -> None:
     ground = loop.run.ground
     if loop.is_inside or ground.thread is None:
         return
-    ground.bound = base.version
+    ground.bound = Bound(base.id, base.version)
     if base.source in ("update", "fork") and base.parent is not None:
-        ground.bound = ground.thread.past().version_of(base.parent) or base.version
+        version = ground.thread.past().version_of(base.parent)
+        ground.bound = Bound(base.parent, base.version if version is None else version)
 
 
 def _fork(

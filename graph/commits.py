@@ -91,6 +91,9 @@ def commit(
 
 def _record(loop: Loop, journal: Journal, event: CheckpointCommitted, state: CheckpointState) -> None:
     """Append what was held back, and the commit behind it; at durability `exit` a run's last commit stands for all."""
+    if loop.deferred is not None:
+        loop.deferred += loop.record.take()
+        return
     events = [*loop.record.take(), event] if loop.commits else loop.record.take()
     journal.append(events, state.time_us, state)
 

@@ -26,15 +26,20 @@ def end_run(loop: Loop, outcome: str) -> None:
         journal.append([*loop.record.take(), RunEnded(outcome, checkpoint, steps)], loop.now_us())
 
 
-def end_inside(loop: Loop, outcome: str, *, keeps: bool) -> None:
-    """Record how a graph inside a node ended, in the run that goes on; `keeps`: its state outlives the task."""
+def end_inside(loop: Loop, outcome: str) -> None:
+    """Record how a graph inside a node ended, in the run that goes on."""
     journal, steps = loop.journal, loop.run.ground.open_steps
     if journal is None:
         return
     with journal.lock:
         steps.pop(loop.run.namespace, None)
-        if outcome == "finished" and not keeps and not loop.commits:
+        if outcome == "finished" and loop.deferred is not None:
             return
+        if loop.deferred:
+            first = journal.append(loop.deferred, loop.now_us())
+            if loop.state is not None and loop.state.inputs and loop.state is not loop.base:
+                # It stands at its input still, and that has its place only now.
+                loop.state.applied = (first,)
         if not loop.commits:
             _commit_at_exit(loop, journal)
         if held := loop.record.take():

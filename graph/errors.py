@@ -251,6 +251,12 @@ class GraphInterrupt(GraphBubbleUp):
         self.interrupts = tuple(interrupts)
 
 
+class HeldBack(GraphInterrupt):
+    """A task's graph keeps a state in which another task of the step waits for an answer; it has not begun."""
+
+    code: ClassVar[str] = "LG446"
+
+
 class NodeInterrupt(GraphInterrupt):
     """The old way to pause from a node; use `interrupt(value)`."""
 

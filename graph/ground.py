@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..eventlog.events import OpenStep
 from ..projections.cells import MISSING
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from .journal import Journal
     from .persistence import OpenThread
     from .spec import GraphSpec
+
+
+class Bound(NamedTuple):
+    """A checkpoint of the root, and where in the thread it was committed."""
+
+    checkpoint: bytes
+    version: int
 
 
 class Ground:
@@ -44,8 +51,8 @@ class Ground:
         self.journal = journal
         self.thread = thread
         self.register = register
-        self.bound: int | None = None
-        """On a replay: the version before which graphs inside nodes look for their state, each at its first visit."""
+        self.bound: Bound | None = None
+        """On a replay: before which checkpoint graphs inside nodes look for their state, each at its first visit."""
         self.visited: set[str] = set()
         """The namespaces that were visited on this replay, without their tasks' ids."""
         self.owners: dict[str, bytes] = {}

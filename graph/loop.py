@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from ..eventlog.clock import id_text
 from ..eventlog.events import (
     ChannelResult,
     ChannelWritten,
+    Event,
     PlannedTask,
     ResultOp,
     StepRefused,
@@ -27,7 +29,9 @@ from ..projections.state import CheckpointState
 from ..projections.types import EVERY_CHANNEL, INTERRUPT
 from .commits import commit
 from .errors import GraphDrained, GraphRecursionError, NodeNotFound
+from .inner_graphs import keeps_state
 from .journal import Journal
+from .namespaces import TASK, inside
 from .outcomes import stored_break, stored_writes
 from .payloads import checkpoint_payload, run_order, task_metadata
 from .rules import Closed, Finished, Rules, StepRefusal
@@ -99,6 +103,8 @@ class Loop:
         self.failure: BaseException | None = None
         self.refused = False
         """Whether the present step was refused: its writes at fault are void, so they are not folded again."""
+        self.deferred: list[Event] | None = None
+        """What a graph inside a node records only if it does not finish: at exit, unless it keeps its state."""
         self.record = StepRecord(journal, values, waits=not commits)
 
     @property
@@ -231,6 +237,8 @@ class Loop:
             self._record_task(task, stored)
             self.stream.task_finished(task, self.step, self.values, restored=task.cached)
             return
+        if task.held_back:
+            return
         stored = stored_break(task, self.values)
         if stored:
             self._record_task(task, stored)
@@ -239,8 +247,9 @@ class Loop:
         if task.error is not None:
             self.stream.task_failed(task, self.step)
             return
-        self.stream.interrupted(task.interrupts, self.output_values)
-        self.stream.task_paused(task, self.step)
+        if task.interrupts:
+            self.stream.interrupted(task.interrupts, self.output_values)
+            self.stream.task_paused(task, self.step)
 
     def _record_task(self, task: Task, stored: list[tuple[str, Any]]) -> None:
         if self.journal is None:
@@ -371,7 +380,14 @@ class Loop:
             own=self.run.config.get("configurable", {}),
             values=self.values,
             output=self.stream.output,
+            inside=self._place_inside,
         )
+
+    def _place_inside(self, planned: PlannedTask) -> str | None:
+        """Return the namespace of the graph that runs in a task and keeps its state, if one does."""
+        if not keeps_state(self._node(planned).graph):
+            return None
+        return inside(self.run.namespace, f"{planned.name}{TASK}{id_text(planned.id)}")
 
 
 def _put_in_line(tasks: Sequence[Task]) -> None:

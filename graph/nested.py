@@ -20,6 +20,7 @@ from ..projections.state import CheckpointState
 from .begin import Start, begin_inside
 from .config import checkpoint_map_of, recursion_limit_of
 from .errors import GraphInterrupt
+from .ground import Bound
 from .inside import Inside
 from .loop import Loop
 from .options import Options
@@ -84,6 +85,8 @@ def open_inside(
         metadata=None if journal is None else encoded_metadata(options.config, values),
     )
     loop.limit = recursion_limit_of(options.config)
+    if journal is not None and not loop.commits and not call.keeps:
+        loop.deferred = []
     place = Place(None, {}) if journal is None else _place(loop, caller, keeps=call.keeps)
     owner = caller.task.planned.id
     start = Start(
@@ -119,12 +122,16 @@ def _place(loop: Loop, caller: TaskScope, *, keeps: bool) -> Place:
     return Place(head, writes, continues=continues)
 
 
-def _before(loop: Loop, version: int) -> CheckpointState | None:
-    """Return the last checkpoint of the namespace that was committed before a version of the thread."""
-    thread = loop.run.ground.thread
+def _before(loop: Loop, bound: Bound) -> CheckpointState | None:
+    """Return the last checkpoint of the namespace from before a checkpoint of the root, its own step excepted.
+
+    At durability `exit` what was made in a checkpoint's step is committed before it.
+    """
+    thread, namespace = loop.run.ground.thread, loop.run.namespace
     assert thread is not None
-    earlier = history(thread.log, thread.thread, thread.values, before=version)
-    return next((state for state, _writes in earlier if state.namespace == loop.run.namespace), None)
+    earlier = history(thread.log, thread.thread, thread.values, before=bound.version)
+    ours = (state for state, _writes in earlier if state.namespace == namespace)
+    return next((state for state in ours if state.parents.get("") != bound.checkpoint), None)
 
 
 def _began(loop: Loop, caller: TaskScope, head: CheckpointState) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .driven import Driven
 from .ending import end_inside
-from .errors import GraphInterrupt
+from .errors import HeldBack
 from .inside import Inside
 from .loop import Loop
 from .nested import open_inside, raise_outcome
@@ -52,14 +52,14 @@ class NestedRun(Driven):
 
     def _raise_unless_done(self, before: Task) -> None:
         if not before.done:
-            raise GraphInterrupt(())
+            raise HeldBack(())
 
     def _prepare(self, given: Any) -> Loop:
         return open_inside(self._rules, self._call, self._options, self._stream, given)
 
     def _end(self, loop: Loop, outcome: str) -> None:
         if outcome != "lost":
-            end_inside(loop, outcome, keeps=self._call.keeps)
+            end_inside(loop, outcome)
 
     def _show_pause(self, loop: Loop) -> None:
         """Show nothing: the node's task shows the questions as its own."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from ..eventlog.clock import id_text
@@ -28,8 +29,12 @@ def checkpoint_payload(
     own: Mapping[str, Any],
     values: Values,
     output: tuple[str, ...] | str,
+    inside: Callable[[PlannedTask], str | None],
 ) -> dict[str, Any]:
-    """Return a checkpoint's chunk. `shown` are its values, `own` is what the caller's config says beside the place."""
+    """Return a checkpoint's chunk. `shown` are its values, `own` is what the caller's config says beside the place.
+
+    `inside`: the namespace of the graph that runs in a task, if one does.
+    """
 
     shown_own = {key: value for key, value in own.items() if not key.startswith("__")}
 
@@ -47,8 +52,13 @@ def checkpoint_payload(
             "parents": {ns: id_text(parent) for ns, parent in state.parents.items()},
         },
         "next": [task.name for task in run_order(planned, state)],
-        "tasks": _tasks(state, planned, writes, values, output),
+        "tasks": _tasks(state, planned, writes, values, output, partial(_place, thread_id, inside)),
     }
+
+
+def _place(thread_id: str, inside: Callable[[PlannedTask], str | None], task: PlannedTask) -> dict[str, Any] | None:
+    namespace = inside(task)
+    return None if namespace is None else {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace}}
 
 
 def _tasks(
@@ -57,6 +67,7 @@ def _tasks(
     writes: OpenWrites,
     values: Values,
     output: tuple[str, ...] | str,
+    place: Callable[[PlannedTask], dict[str, Any] | None],
 ) -> list[dict[str, Any]]:
     known = statuses(writes, values)
     payloads: list[dict[str, Any]] = []
@@ -64,14 +75,15 @@ def _tasks(
         payload: dict[str, Any] = {"id": id_text(task.id), "name": task.name}
         status = known.get(task.id)
         if status is not None and status.error is not None:
-            payloads.append({**payload, "error": status.error, "state": None})
+            payloads.append({**payload, "error": status.error, "state": place(task)})
             continue
         if status is not None and status.finished:
             written = [(channel, data) for channel, data, _event in status.output]
             if result := result_of(written, state, values, output):
                 payload["result"] = result
         questions = () if status is None else status.interrupts
-        payloads.append({**payload, "interrupts": tuple(asdict(question) for question in questions), "state": None})
+        asked = tuple(asdict(question) for question in questions)
+        payloads.append({**payload, "interrupts": asked, "state": place(task)})
     return payloads
 
 

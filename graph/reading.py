@@ -73,11 +73,11 @@ class Reading:
         if node is None or not keeps_state(node.graph):
             return None
         namespace = inside(state.namespace, f"{task.name}{TASK}{id_text(task.id)}")
+        if self._subgraphs and node.graph.checkpointer is True:
+            namespace = without_tasks(namespace)
         config = {"configurable": {"thread_id": self.thread.id, "checkpoint_ns": namespace}}
         if not self._subgraphs:
             return config
-        if node.graph.checkpointer is True:
-            namespace = without_tasks(namespace)
         return Reading(self.thread, node.graph.rules, namespace=namespace, subgraphs=True).snapshot(config)
 
     def _cells_now(self, place: Place) -> Cells | None:

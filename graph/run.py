@@ -235,7 +235,10 @@ class Run(Driven):
     def _show_pause(self, loop: Loop) -> None:
         if loop.status == "interrupted":
             loop.paused_values()
-        elif loop.status in ("interrupt_before", "interrupt_after"):
+        if loop.status in ("interrupt_before", "interrupt_after") or (
+            loop.status == "interrupted" and not any(task.interrupts for task in loop.tasks if not task.done)
+        ):
+            # At a breakpoint, of this graph or of one inside a node, nobody asks.
             self._stream.interrupted((), None)
 
 

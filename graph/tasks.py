@@ -24,7 +24,15 @@ from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import NOT_GIVEN, START, TASKS, Command, Interrupt, RunnableConfig, Send
 from .ambient import lend_config, take_back
 from .config import CONFIG_TASK, current_scope
-from .errors import GraphBubbleUp, GraphDrained, GraphInterrupt, NodeCancelledError, ParentCommand, SyncTimeout
+from .errors import (
+    GraphBubbleUp,
+    GraphDrained,
+    GraphInterrupt,
+    HeldBack,
+    NodeCancelledError,
+    ParentCommand,
+    SyncTimeout,
+)
 from .managed import managed_values
 from .namespaces import TASK, around, inside, nodes_of
 from .retry import pause_before_retry
@@ -56,6 +64,7 @@ class Task:
         "drained",
         "error",
         "given",
+        "held_back",
         "input",
         "interrupts",
         "node",
@@ -90,6 +99,8 @@ class Task:
         self.written: list[tuple[str, Written]] = []
         """What the task wrote, as stored."""
         self.interrupts: tuple[Interrupt, ...] = ()
+        self.held_back = False
+        """Whether the task ended at once, because one before it has to be answered first."""
         self.error: BaseException | None = None
         self.drained: GraphDrained | None = None
         """Why a graph inside the task stopped: it goes on when the task runs again."""
@@ -410,7 +421,7 @@ class _Running:
         task = self._scope.task
         task.run.progress()
         if isinstance(error, GraphInterrupt):
-            task.interrupts = error.interrupts
+            task.interrupts, task.held_back = error.interrupts, isinstance(error, HeldBack)
             return True
         if isinstance(error, ParentCommand) and error.command.graph == Command.PARENT:
             error.command = _addressed(error.command, around(task.namespace))

@@ -181,9 +181,9 @@ class Thread:
         return None
 
     def _close(self, state: CheckpointState) -> None:
-        if state.skips and state.parent is not None:
-            forget_run(self.open.get(state.parent, {}), self.running_since)
         namespace, parent = state.namespace, state.parent
+        if state.skips:
+            self._forget_skipped(state)
         self.heads[namespace] = state
         if parent is not None:
             self.open.pop(parent, None)
@@ -197,6 +197,18 @@ class Thread:
                 self.ladder = {**self.ladder, state.version: state}
                 if len(self.ladder) > _MOST_RUNGS:
                     self.ladder = dict(list(self.ladder.items())[1::2])
+
+    def _forget_skipped(self, state: CheckpointState) -> None:
+        """Forget what a run wrote in the steps that its only checkpoint stands for."""
+        if state.parent is not None:
+            forget_run(self.open.get(state.parent, {}), self.running_since)
+        standing = {head.id for head in self.heads.values()}
+        for checkpoint in [each for each in self.open if each != state.id and each not in standing]:
+            writes = self.open[checkpoint]
+            if next(iter(writes.values())).namespace == state.namespace:
+                forget_run(writes, self.running_since)
+                if not writes:
+                    del self.open[checkpoint]
 
     def _void(self, event: StepRefused) -> None:
         self.open[event.checkpoint] = without_voided(self.open.get(event.checkpoint, {}), event)

@@ -153,6 +153,7 @@ class Script:
     def go(self, value: Any, *, error: str | None = None, **options: Any) -> Any:
         """Run the graph as this face does, then read the live state of the thread."""
         if self.face.modes is None:
+            options.pop("subgraphs", None)
             return self.invoke(value, error=error, **options)
         return self.stream(value, self.face.modes, error=error, **options)
 
@@ -169,7 +170,7 @@ class Script:
         def consume() -> Any:
             wanted = modes if isinstance(modes, str) else list(modes)
             for item in self._items("stream", value, config, stream_mode=wanted, **options):
-                chunks.append(normal.chunk(modes, item) if isinstance(modes, str) else normal.chunk(*item))
+                chunks.append(_chunk(item, modes, subgraphs=options.get("subgraphs", False)))
             return None
 
         return self._perform("stream", consume, error, config, chunks)
@@ -201,9 +202,9 @@ class Script:
 
         self._perform("leave", read, None, config, chunks)
 
-    def state(self, *, thread: Any = "1", at: Any = None, error: str | None = None) -> Any:
+    def state(self, *, thread: Any = "1", at: Any = None, error: str | None = None, **options: Any) -> Any:
         """`graph.get_state`, live or at a checkpoint."""
-        return self._perform("get_state", lambda: self._call("get_state", self.config(thread, at)), error)
+        return self._perform("get_state", lambda: self._call("get_state", self.config(thread, at), **options), error)
 
     def history(self, *, thread: Any = "1", at: Any = None, error: str | None = None, **options: Any) -> Any:
         """`graph.get_state_history` as a list, newest first."""
@@ -287,7 +288,8 @@ class Script:
             outcome = normal.Chunks([*chunks, {"mode": "result", "payload": outcome}])
         self._record(Entry(label, outcome, (error,) if error and kinds else ()))
         if config is not None and self._persistent and config["configurable"].get("thread_id") is not None:
-            live = self.graph.get_state({"configurable": {"thread_id": config["configurable"]["thread_id"]}})
+            place = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+            live = self.graph.get_state(place, subgraphs=True)
             self._record(Entry(f"live state after {label}", normal.plain(live)))
         return result
 
@@ -304,8 +306,24 @@ class Script:
         self.compile(self._builder, **self._options)
         for thread in self.threads:
             self.state(thread=thread)
-            for snapshot in self.history(thread=thread) if past else ():
-                self.state(thread=thread, at=snapshot.config)
+            self._reread_past(thread, None, past=past)
+
+    def _reread_past(self, thread: Any, at: Any, *, past: bool) -> None:
+        """Read each checkpoint of a namespace, and of those of the graphs inside its tasks."""
+        inside: dict[str, Any] = {}
+        for snapshot in self.history(thread=thread, at=at) if past else ():
+            self.state(thread=thread, at=snapshot.config)
+            inside.update((repr(task.state), task.state) for task in snapshot.tasks if task.state)
+        for config in inside.values():
+            self.state(thread=thread, at=config)
+            self._reread_past(thread, config, past=past)
+
+
+def _chunk(item: Any, modes: str | Sequence[str], *, subgraphs: bool) -> dict[str, Any]:
+    """A chunk of a stream, with its namespace where graphs inside nodes are shown, too."""
+    namespace, *rest = item if subgraphs else (None, *((item,) if isinstance(modes, str) else item))
+    shown = normal.chunk(modes, *rest) if isinstance(modes, str) else normal.chunk(*rest)
+    return {**shown, "ns": normal.plain(namespace)} if subgraphs else shown
 
 
 def _is_users(raised: BaseException) -> bool:

@@ -27,6 +27,12 @@ class Id(str):
     __slots__ = ()
 
 
+class Named(str):
+    """The text of a key in which there is an id, such as a namespace."""
+
+    __slots__ = ()
+
+
 def plain(value: Any) -> Any:
     """`value` as nested dicts and lists of text; ids are `Id`s, to be numbered by `number`."""
     special = _BY_NAME.get(type(value).__name__)
@@ -72,13 +78,17 @@ def _asked(interrupts: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    return Id(key) if isinstance(key, str) and _UUID.fullmatch(key) else repr(key)
+    if isinstance(key, str) and _UUID.search(key):
+        return Id(key) if _UUID.fullmatch(key) else Named(key)
+    return repr(key)
 
 
 def _snapshot(value: Any) -> dict[str, Any]:
     fields = {name: plain(getattr(value, name)) for name in _SNAPSHOT}
     if isinstance(value.metadata, Mapping):
         fields["metadata"] = plain(_metadata(value.metadata))
+    # What is not there yet shows the config that was asked with, the runtime's own keys included.
+    fields["config"] = plain(_chunk_config(value.config))
     fields["created_at"] = "a time" if isinstance(value.created_at, str) else plain(value.created_at)
     return {"class": "StateSnapshot", **fields}
 
@@ -100,7 +110,7 @@ def _task(value: Any) -> dict[str, Any]:
     fields = {name: plain(getattr(value, name)) for name in _TASK}
     # An error is the exception itself while its run is live, and text once it was stored: compare the text.
     error = value.error
-    fields["error"] = None if error is None else repr(error) if isinstance(error, BaseException) else str(error)
+    fields["error"] = _error(error)
     return {"class": "PregelTask", "id": Id(value.id), **fields}
 
 
@@ -183,6 +193,8 @@ class _Numbering:
     def walk(self, value: Any) -> Any:
         if isinstance(value, Id):
             return self._seen.setdefault(value, f"#{len(self._seen) + 1}")
+        if isinstance(value, Named):
+            return _UUID.sub(lambda found: self.walk(Id(found[0])), value)
         if isinstance(value, dict):
             ordered = sorted(value.items(), key=lambda pair: self._peek([pair]))
             return {self.walk(key): self.walk(item) for key, item in ordered}
@@ -208,7 +220,7 @@ class _Numbering:
         if run and all(item["mode"] == "messages" for item in run):
             # Tokens of several nodes interleave; those of each are in order.
             return sorted(run, key=lambda item: self._peek(item["payload"][2]))
-        alone = all(sum(item["mode"] == mode for item in run) <= 1 for mode in ("updates", "tasks", "debug"))
+        alone = all(sum(item["mode"] == mode for item in run) <= 1 for mode in ("updates", "tasks", "debug", "values"))
         if run and all(item["mode"] == "custom" for item in run):
             # Nothing says which task wrote what: parallel ones write as their threads are scheduled.
             alone = False
@@ -218,6 +230,8 @@ class _Numbering:
         """The text of `value` with known ids numbered and unknown ones blank; numbers nothing."""
         if isinstance(value, Id):
             return self._seen.get(value, "#")
+        if isinstance(value, Named):
+            return _UUID.sub(lambda found: self._peek(Id(found[0])), value)
         if isinstance(value, dict):
             return "{" + ",".join(sorted(self._peek(pair) for pair in value.items())) + "}"
         if isinstance(value, (list, tuple)):

@@ -6,6 +6,7 @@ from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
 from . import reducers, channels, chat, schemas, managed  # isort: skip
 from . import failures, deferred, durability, policies, runnables, context, streaming, streams, threads  # isort: skip
 from . import delta, messages_full, own_channels  # isort: skip
+from . import nested, nested_past  # isort: skip
 
 __all__ = [
     "branching",
@@ -23,6 +24,8 @@ __all__ = [
     "managed",
     "messages_full",
     "own_channels",
+    "nested",
+    "nested_past",
     "parallel",
     "policies",
     "reducers",
