@@ -200,15 +200,13 @@ class Thread:
 
     def _forget_skipped(self, state: CheckpointState) -> None:
         """Forget what a run wrote in the steps that its only checkpoint stands for."""
-        if state.parent is not None:
-            forget_run(self.open.get(state.parent, {}), self.running_since)
-        standing = {head.id for head in self.heads.values()}
-        for checkpoint in [each for each in self.open if each != state.id and each not in standing]:
+        others = {head.id for namespace, head in self.heads.items() if namespace != state.namespace}
+        for checkpoint in [each for each in self.open if each != state.id and each not in others]:
             writes = self.open[checkpoint]
-            if next(iter(writes.values())).namespace == state.namespace:
+            if all(write.namespace == state.namespace for write in writes.values()):
                 forget_run(writes, self.running_since)
-                if not writes:
-                    del self.open[checkpoint]
+            if not writes:
+                del self.open[checkpoint]
 
     def _void(self, event: StepRefused) -> None:
         self.open[event.checkpoint] = without_voided(self.open.get(event.checkpoint, {}), event)

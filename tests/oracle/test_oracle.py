@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,5 +67,10 @@ def test_history_reads_the_same_without_the_graph(name: str) -> None:
         case.run(script.api, script)
         for thread in script.threads:
             config = script.config(thread)
-            shown = [normal.plain(snapshot) for snapshot in script.graph.get_state_history(config)]
+            shown = [normal.plain(_without_places(snapshot)) for snapshot in script.graph.get_state_history(config)]
             assert [normal.plain(snapshot) for snapshot in history(home.checkpointer, config)] == shown
+
+
+def _without_places(snapshot: Any) -> Any:
+    """A snapshot that does not say which tasks run a graph inside: only the graph knows."""
+    return snapshot._replace(tasks=tuple(task._replace(state=None) for task in snapshot.tasks))

@@ -221,7 +221,7 @@ def nested_parallel_questions(api: Api, t: Script) -> None:
     t.go(api.Command(resume={question.id: question.value.upper() for question in asked.interrupts}))
 
 
-@scenario("subgraph", "parallel", "interrupt", "sends")
+@scenario("subgraph", "parallel", "interrupt", "Send")
 def nested_sends(api: Api, t: Script) -> None:
     """A graph is sent to three times; one of the three asks."""
 
@@ -302,7 +302,7 @@ def nested_parent_command(api: Api, t: Script) -> None:
     t.go({"n": 1, "log": ["in"]}, subgraphs=True)
 
 
-@scenario("subgraph", "Command.PARENT", "depth 3", "send")
+@scenario("subgraph", "Command.PARENT", "depth 3", "Send")
 def nested_parent_command_deep(api: Api, t: Script) -> None:
     """A command for the parent ends at the graph around the one that gave it, also three levels down."""
 
