@@ -6,6 +6,7 @@ from .crashes import CRASHES
 from .event_loop import EVENT_LOOP
 from .group_commit import GROUP_COMMIT
 from .lmdb_care import LMDB_CARE
+from .policies import POLICIES
 from .streams import STREAMS
 from .torn_views import TORN_VIEWS
 from .types_of_values import TYPES_OF_VALUES
@@ -18,6 +19,7 @@ THEMES = {
     "group_commit": GROUP_COMMIT,
     "event_loop": EVENT_LOOP,
     "streams": STREAMS,
+    "policies": POLICIES,
     "values": VALUES,
     "types_of_values": TYPES_OF_VALUES,
     "verifying": VERIFYING,
