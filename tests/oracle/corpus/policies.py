@@ -2,6 +2,8 @@
 
 import asyncio
 import operator
+import threading
+import time
 from typing import Annotated, Any
 
 from typing_extensions import TypedDict
@@ -380,3 +382,98 @@ def in_time(api: Api, t: Script) -> None:
     t.go({"n": 1, "log": []}, error="ValueError")
     t.go(None)
     t.go(None)
+
+
+@scenario("CachePolicy", "subgraph", "several threads", "multi-turn")
+def cached_subgraph(api: Api, t: Script) -> None:
+    """A graph as a node is skipped as a whole; nodes inside are skipped only where that graph has a cache itself."""
+    inner = api.StateGraph(Log)
+    inner.add_node("open", _noting(t, "open"))
+    inner.add_node("kept", _noting(t, "kept"), cache_policy=api.CachePolicy(key_func=_by_number))
+    inner.add_edge(api.START, "open")
+    inner.add_edge("open", "kept")
+    builder = api.StateGraph(Log)
+    builder.add_node("whole", inner.compile(), cache_policy=api.CachePolicy(key_func=_by_number))
+    builder.add_node("none", inner.compile())
+    builder.add_node("own", inner.compile(cache=api.InMemoryCache()))
+    builder.add_edge(api.START, "whole")
+    builder.add_edge("whole", "none")
+    builder.add_edge("none", "own")
+    t.compile(builder, cache=api.InMemoryCache())
+    for thread, number in (("1", 1), ("2", 1), ("1", 2), ("2", 2)):
+        t.go({"n": number, "log": []}, thread=thread)
+
+
+@scenario("drain", "subgraph", "invoke(None) after a drain", "error: GraphDrained", exit=False)
+def drained_inside(api: Api, t: Script) -> None:
+    """A graph as a node stops behind its own step; the next call goes on inside it."""
+    control = api.RunControl()
+    node_for = _draining(api, t, control, "i1")
+    inner = api.StateGraph(Log)
+    inner.add_sequence([(name, node_for(name)) for name in ("i1", "i2")])
+    inner.add_edge(api.START, "i1")
+    builder = api.StateGraph(Log)
+    builder.add_node("first", node_for("first"))
+    builder.add_node("inner", inner.compile())
+    builder.add_node("last", node_for("last"))
+    builder.add_edge(api.START, "first")
+    builder.add_edge("first", "inner")
+    builder.add_edge("inner", "last")
+    t.compile(builder)
+    t.go({"n": 1, "log": []}, control=control, error="GraphDrained")
+    t.history()
+    t.go(None)
+
+
+@scenario("drain", "subgraph", "parallel", "join", "invoke(None) after a drain", exit=False)
+def drained_inside_beside_others(api: Api, t: Script) -> None:
+    """Beside a graph that stops one node finishes and one asks: only what did not finish runs again."""
+    control, stopped = api.RunControl(), threading.Event()
+
+    def stop(state: Log) -> Any:
+        t.note("stop runs")
+        control.request_drain("inside")
+        stopped.set()
+        return {"log": ["stop"]}
+
+    def slow(state: Log) -> Any:
+        t.note("slow runs")
+        stopped.wait(5)
+        time.sleep(0.05)
+        return {"log": ["slow"]}
+
+    inner = api.StateGraph(Log)
+    inner.add_sequence([("stop", stop), ("rest", _noting(t, "rest"))])
+    inner.add_edge(api.START, "stop")
+    builder = api.StateGraph(Log)
+    builder.add_node("inner", inner.compile())
+    builder.add_node("slow", slow)
+    builder.add_node("join", _noting(t, "join"))
+    builder.add_edge(api.START, "inner")
+    builder.add_edge(api.START, "slow")
+    builder.add_edge(["inner", "slow"], "join")
+    t.compile(builder)
+    t.go({"n": 1, "log": []}, control=control, error="GraphDrained")
+    t.go(None)
+
+
+@scenario("TimeoutPolicy", "subgraph", "RetryPolicy", "async nodes", on_threads=False)
+def late_subgraph(api: Api, t: Script) -> None:
+    """A graph as a node is alive as long as its nodes are: the one that is too slow in all is in time for each."""
+
+    def node_for(name: str) -> Any:
+        async def node(state: Log) -> Any:
+            t.note(name, "runs")
+            await asyncio.sleep(0.1)
+            return {"log": [name]}
+
+        return node
+
+    inner = api.StateGraph(Log)
+    inner.add_sequence([(name, node_for(name)) for name in "abcd"])
+    inner.add_edge(api.START, "a")
+    builder = api.StateGraph(Log)
+    builder.add_node("inner", inner.compile(), timeout=api.TimeoutPolicy(idle_timeout=0.3))
+    builder.add_edge(api.START, "inner")
+    t.compile(builder)
+    t.go({"n": 1, "log": []})
