@@ -24,18 +24,19 @@ TAG_NOSTREAM: Final = "nostream"
 T = TypeVar("T")
 
 
-def with_listeners(config: RunnableConfig, outlets: Iterable[Outlet]) -> RunnableConfig:
+def with_listeners(config: RunnableConfig, outlets: Iterable[Outlet], *, inside: bool) -> RunnableConfig:
     """Return a run's config with listeners for those who see the run, and without those that must not hear it.
 
     A listener that is there already, as the graph runs inside of the call that it belongs to, stays the one of its
-    outlet. One whose call did not ask for graphs inside of nodes hears nothing of a graph that begins a root of its
-    own. The caller's callbacks are not changed. Raises `ImportError` when a listener is needed without langchain-core.
+    outlet. When the graph begins a root of its own (not `inside`), its places look like those of the call around it:
+    then a listener whose call did not ask for graphs inside of nodes goes. The caller's callbacks are not changed.
+    Raises `ImportError` when a listener is needed without langchain-core.
     """
     outlets = tuple(outlets)
     given: Any = config.get("callbacks")
     manager = None if given is None or isinstance(given, list) else given.copy()
     present = list(cast("list[Any]", manager.handlers if manager is not None else given or ()))
-    kept = [handler for handler in present if _stays(handler, outlets)]
+    kept = [handler for handler in present if inside or _stays(handler, outlets)]
     heard = {(handler.outlet, handler.mode) for handler in kept if isinstance(handler, _Listener)}
     new = [
         _handler_class(mode)(outlet)

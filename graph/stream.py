@@ -73,7 +73,7 @@ class Stream:
         if self.modes.isdisjoint(("messages", "tools")) and not config.get("callbacks"):
             return config
         try:
-            return with_listeners(config, self.outlets)
+            return with_listeners(config, self.outlets, inside=bool(self.namespace))
         except ImportError:
             # Without langchain-core there are no models of its kind to be heard.
             return config

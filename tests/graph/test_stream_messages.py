@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.tools import tool
 from lithograph.eventlog import EventLog
 from lithograph.graph import START, MessagesState, RunnableConfig, StateGraph, add_messages
+from lithograph.graph.stream import Stream
 
 from .chains import ONE, chain, parallel
 
@@ -330,3 +331,19 @@ def test_langchain_core_is_neither_needed_nor_imported_in_vain(program: str, pri
     """Without langchain-core, messages that nodes return are shown; with it, it is imported for this mode alone."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == printed
+
+
+@pytest.mark.parametrize("subgraphs", [False, True])
+def test_a_listener_goes_with_the_config_into_graphs_inside(subgraphs: bool) -> None:
+    """A graph inside of the run keeps it; one that begins a root of its own drops it, unless it was to hear all."""
+
+    def stream(*modes: str, **options: Any) -> Stream:
+        return Stream(modes, output=(), shown=(), now_us=lambda: 0, **options)
+
+    root = stream("messages", subgraphs=subgraphs)
+    heard = root.heard({})
+    listener = heard.get("callbacks")
+    assert len(listener or ()) == 1
+    assert root.within(("a:1",), output=(), shown=()).heard(heard).get("callbacks") == listener
+    assert len(stream("messages", outer=root, namespace=("a:1",)).heard(heard).get("callbacks") or ()) == 2
+    assert stream().heard(heard).get("callbacks") == (listener if subgraphs else [])

@@ -23,7 +23,7 @@ class Less(TypedDict):
     log: Annotated[list[str], operator.add]
 
 
-def _model(*texts: str, **options: Any) -> Any:
+def model(*texts: str, **options: Any) -> Any:
     """A chat model that streams these texts, one a call, word by word."""
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage
@@ -38,15 +38,15 @@ def _row(api: Api, schema: Any, **nodes: Any) -> Any:
     return builder
 
 
-def _asks(model: Any) -> Any:
+def asks(model: Any) -> Any:
     return lambda state: {"messages": [model.invoke(state["messages"])]}
 
 
 @scenario("stream: messages", "messages", "metadata in config", "linear")
 def tokens_of_a_model(api: Api, t: Script) -> None:
     """Tokens with the place of their node, alone and beside other modes; the next turn shows only its own."""
-    model = _model("one two", "three", "four five six")
-    t.compile(_row(api, api.MessagesState, bot=_asks(model)))
+    talker = model("one two", "three", "four five six")
+    t.compile(_row(api, api.MessagesState, bot=asks(talker)))
     t.stream({"messages": "hi"}, "messages", config={"tags": ["t"], "metadata": {"m": 1}})
     t.stream({"messages": "on"}, ["messages", "updates", "values"])
     t.stream({"messages": "more"}, ["messages"])
@@ -57,7 +57,7 @@ def tokens_of_parallel_models(api: Api, t: Script) -> None:
     """Two nodes side by side, each with a model of its own."""
     builder = api.StateGraph(api.MessagesState)
     for name in ("left", "right"):
-        builder.add_node(name, _asks(_model(f"{name} says something")))
+        builder.add_node(name, asks(model(f"{name} says something")))
         builder.add_edge(api.START, name)
     t.compile(builder)
     t.stream({"messages": "hi"}, "messages")
@@ -69,7 +69,7 @@ def messages_that_nodes_return(api: Api, t: Script) -> None:
     kept: list[Any] = []
 
     def streams(state: Any) -> Any:
-        kept.append(_model("a b").invoke("aside"))
+        kept.append(model("a b").invoke("aside"))
         return {}
 
     def returns(state: Any) -> Any:
@@ -87,7 +87,7 @@ def messages_that_nodes_return(api: Api, t: Script) -> None:
 @scenario("stream: messages", "messages", "no checkpointer")
 def messages_without_a_thread(api: Api, t: Script) -> None:
     """Without persistence the same is shown."""
-    nodes = {"bot": _asks(_model("a b")), "more": lambda state: {"messages": api.AIMessage("c")}}
+    nodes = {"bot": asks(model("a b")), "more": lambda state: {"messages": api.AIMessage("c")}}
     t.compile(_row(api, api.MessagesState, **nodes), persist=False)
     t.stream({"messages": "hi"}, ["messages", "values"], thread=None)
 
@@ -97,18 +97,18 @@ def models_that_are_not_shown(api: Api, t: Script) -> None:
     """The tag `nostream`; a model that does not stream; one that is called with a config of its own."""
     from langchain_core.language_models.fake_chat_models import FakeListChatModel, FakeMessagesListChatModel
 
-    quiet = _model("hidden", "returned").with_config(tags=["nostream"])
+    quiet = model("hidden", "returned").with_config(tags=["nostream"])
     whole = FakeMessagesListChatModel(responses=[api.AIMessage("whole message")])
     listed = FakeListChatModel(responses=["abc"])
 
     def hides(state: Any) -> Any:
         quiet.invoke("aside")
-        return _asks(quiet)(state)
+        return asks(quiet)(state)
 
     def configured(state: Any, config: api.RunnableConfig) -> Any:
         return {"messages": [listed.invoke("x", {**config, "metadata": {**config["metadata"], "own": 1}})]}
 
-    t.compile(_row(api, api.MessagesState, hides=hides, whole=_asks(whole), configured=configured))
+    t.compile(_row(api, api.MessagesState, hides=hides, whole=asks(whole), configured=configured))
     t.stream({"messages": "hi"}, "messages", config={"tags": ["t"]})
 
 
@@ -267,11 +267,11 @@ def parts_of_a_record(api: Api, t: Script) -> None:
 @scenario("stream: version 2", "stream: messages", "messages", "custom stream")
 def parts_of_messages(api: Api, t: Script) -> None:
     """Tokens and custom chunks as parts."""
-    model = _model("one two")
+    talker = model("one two")
 
     def bot(state: Any) -> Any:
         api.get_stream_writer()({"asking": len(state["messages"])})
-        return _asks(model)(state)
+        return asks(talker)(state)
 
     t.compile(_row(api, api.MessagesState, bot=bot))
     t.parts({"messages": "hi"}, ["messages", "custom", "updates"])
