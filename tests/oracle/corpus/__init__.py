@@ -6,7 +6,7 @@ from . import breakpoints, interrupts, travel, updates, waiting  # isort: skip
 from . import reducers, channels, chat, schemas, managed  # isort: skip
 from . import failures, deferred, durability, policies, runnables, context, streaming, streams, threads  # isort: skip
 from . import delta, messages_full, own_channels  # isort: skip
-from . import nested, nested_past  # isort: skip
+from . import nested, nested_past, streams_inside  # isort: skip
 
 __all__ = [
     "branching",
@@ -34,6 +34,7 @@ __all__ = [
     "sends",
     "streaming",
     "streams",
+    "streams_inside",
     "threads",
     "travel",
     "updates",
