@@ -44,6 +44,9 @@ class Caching:
     def wanted(self, loop: Loop) -> dict[FullKey, list[Task]]:
         """Return the tasks that may be in the cache by their keys, and give each its key.
 
+        A task that somebody was asked in is not looked up, nor is any while an answer waits for whoever asks first:
+        what a person answers is never passed over.
+
         Raises what a `key_func` raises, and `CacheKeyError` for an input without a stored form.
         """
         wanted: dict[FullKey, list[Task]] = {}
@@ -51,7 +54,8 @@ class Caching:
             policy = task.node.cache
             if policy is not None and not task.done:
                 task.cache_key = (namespace_of(task.node), self._key(task, policy))
-                wanted.setdefault(task.cache_key, []).append(task)
+                if not task.has_asked and not loop.run.ground.has_answer:
+                    wanted.setdefault(task.cache_key, []).append(task)
         return wanted
 
     def take(self, loop: Loop, wanted: Mapping[FullKey, Sequence[Task]], found: Mapping[FullKey, Any]) -> None:

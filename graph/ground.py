@@ -69,6 +69,11 @@ class Ground:
         self._answer = self.copied(answer)
         self.offered = True
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer was offered that nobody has taken yet."""
+        return self._answer is not MISSING
+
     def take_answer(self) -> Any:
         """Return the offered answer, once, else `MISSING`."""
         with self._lock:

@@ -48,6 +48,7 @@ class StepRecord:
     def _restore(self, task: Task, status: TaskStatus, state: CheckpointState) -> None:
         task.answers = list(status.answers)
         task.given = len(task.answers)
+        task.has_asked = bool(status.answers or status.interrupts)
         if not status.finished:
             return
         task.restored = True

@@ -64,6 +64,7 @@ class Task:
         "drained",
         "error",
         "given",
+        "has_asked",
         "held_back",
         "input",
         "interrupts",
@@ -87,6 +88,8 @@ class Task:
         """Answers to the task's questions, in their order."""
         self.given = 0
         """How many of the answers are on the log."""
+        self.has_asked = False
+        """Whether it asked something in an earlier run: then it is answered, never looked up in a cache."""
         self._asked = 0
         self._graphs = 0
         self._ended: Future[None] | None = None

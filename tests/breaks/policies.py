@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .entry import Break
 
-_TIMEOUT, _CACHE, _DRAIN = "tests/graph/test_timeout.py", "tests/graph/test_cache.py", "tests/graph/test_drain.py"
+_TIMEOUT, _DRAIN = "tests/graph/test_timeout.py", "tests/graph/test_drain.py"
+_CACHE, _CACHES = "tests/graph/test_caching.py", "tests/graph/test_cache.py"
 _RUNTIME = "tests/graph/test_runtime.py"
 _TIMED, _TASKS, _LOOP, _CACHING = "graph/timed.py", "graph/tasks.py", "graph/loop.py", "graph/caching.py"
 
@@ -116,6 +117,20 @@ POLICIES = (
         _CACHE,
     ),
     Break(
+        "an answer is never passed over for what a cache holds",
+        _CACHING,
+        "                if not task.has_asked and not loop.run.ground.has_answer:\n",
+        "                if not loop.run.ground.has_answer:\n",
+        _CACHE,
+    ),
+    Break(
+        "an answer to the past is never passed over for what a cache holds",
+        _CACHING,
+        "                if not task.has_asked and not loop.run.ground.has_answer:\n",
+        "                if not task.has_asked:\n",
+        _CACHE,
+    ),
+    Break(
         "where a node leads is part of its key",
         _CACHING,
         "blake3(_ways_on(task.node) + data)",
@@ -141,14 +156,14 @@ POLICIES = (
         "graph/event_cache.py",
         "kept is not None and kept.position > cleared and",
         "kept is not None and",
-        _CACHE,
+        _CACHES,
     ),
     Break(
         "a value in a log ends when its time is up",
         "graph/event_cache.py",
         "(kept.ends_us is None or now_us < kept.ends_us)",
         "kept",
-        _CACHE,
+        _CACHES,
     ),
     Break(
         "a Runnable gets the task's config",

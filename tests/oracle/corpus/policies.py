@@ -88,7 +88,6 @@ def cached_after_the_answer(api: Api, t: Script) -> None:
     t.go({"n": 1, "log": []}, thread="2")
     t.go(api.Command(resume="all"), thread="1")
     t.go({"n": 1, "log": []}, thread="3")
-    t.go(api.Command(resume="nothing"), thread="2")
 
 
 @scenario("CachePolicy", "sends", "parallel", "join")
