@@ -10,6 +10,7 @@ from ..eventlog.clock import CheckpointIds
 from ..eventlog.events import RunEnded, RunStarted
 from ..projections.cells import own
 from ..projections.fold import fold_step
+from ..projections.namespaces import nodes_of
 from ..projections.snapshot import config_of
 from ..projections.types import RunnableConfig, StateUpdate
 from .config import configurable
@@ -18,7 +19,6 @@ from .fence import not_from_within
 from .ground import Ground
 from .journal import Journal
 from .loop import Loop
-from .namespaces import nodes_of
 from .persistence import OpenThread, Persistence
 from .reading import namespace_in
 from .rules import Rules

@@ -80,6 +80,10 @@ class Ground:
             answer, self._answer = self._answer, MISSING
         return answer
 
+    def is_lost(self, error: BaseException) -> bool:
+        """Tell whether an error says that the run lost its thread: nothing is tried again then."""
+        return self.journal is not None and self.journal.writer.conflict is error
+
     def is_first_visit(self, namespace: str) -> bool:
         """Tell, once for each place in the graph, that it is visited for the first time."""
         place = namespace.rpartition(":")[0] or namespace

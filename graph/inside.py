@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..projections.namespaces import inside, without_tasks
 from .config import CONFIG_TASK, configurable
-from .namespaces import inside, without_tasks
 from .tasks import TaskScope
 
 

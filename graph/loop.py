@@ -24,6 +24,7 @@ from ..eventlog.serde import describe_error
 from ..eventlog.texts import written_text
 from ..projections.cells import Values
 from ..projections.fold import Cells
+from ..projections.namespaces import TASK, inside
 from ..projections.snapshot import values_of
 from ..projections.state import CheckpointState
 from ..projections.types import EVERY_CHANNEL, INTERRUPT
@@ -31,7 +32,6 @@ from .commits import commit
 from .errors import GraphDrained, GraphRecursionError, NodeNotFound
 from .inner_graphs import keeps_state
 from .journal import Journal
-from .namespaces import TASK, inside
 from .outcomes import stored_break, stored_writes
 from .payloads import checkpoint_payload, run_order, task_metadata
 from .rules import Closed, Finished, Rules, StepRefusal

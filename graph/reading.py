@@ -9,6 +9,7 @@ from ..eventlog.clock import id_text
 from ..eventlog.events import PlannedTask
 from ..eventlog.record import NO_ID
 from ..projections.fold import Cells
+from ..projections.namespaces import TASK, inside, levels, nodes_of, without_tasks
 from ..projections.open_thread import OpenThread, Place
 from ..projections.queries import empty_snapshot
 from ..projections.snapshot import Lens, statuses
@@ -16,7 +17,6 @@ from ..projections.state import CheckpointState, gather
 from ..projections.types import StateSnapshot
 from .config import configurable
 from .inner_graphs import keeps_state
-from .namespaces import TASK, inside, levels, nodes_of, without_tasks
 from .rules import Rules, path_text
 
 
@@ -31,12 +31,14 @@ class Reading:
 
     def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
         """Return the state: live at the namespace's head, or as a record of the checkpoint that `config` names."""
-        place = self.place(config)
+        return self._snapshot(self.place(config), config)
+
+    def _snapshot(self, place: Place | None, config: Mapping[str, Any]) -> StateSnapshot:
         if place is None:
             return empty_snapshot(config)
         if "checkpoint_id" in configurable(config):
             return self.record(place)
-        return self.lens(place).live(self.thread.thread, place.state, self._cells_now(place))
+        return self.lens(place).live(self.thread.thread, place.state, place.writes, self._cells_now(place))
 
     def place(self, config: Mapping[str, Any]) -> Place | None:
         """Return the checkpoint that a config names, else the namespace's head; `None` when there is none."""
@@ -78,7 +80,8 @@ class Reading:
         config = {"configurable": {"thread_id": self.thread.id, "checkpoint_ns": namespace}}
         if not self._subgraphs:
             return config
-        return Reading(self.thread, node.graph.rules, namespace=namespace, subgraphs=True).snapshot(config)
+        inner = Reading(self.thread, node.graph.rules, namespace=namespace, subgraphs=True)
+        return inner._snapshot(self.thread.inside(state, namespace), config)
 
     def _cells_now(self, place: Place) -> Cells | None:
         """Return the head's channels with what commands and finished tasks wrote, when no run's end recorded it.

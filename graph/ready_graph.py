@@ -9,6 +9,7 @@ from ..eventlog.clock import CheckpointIds, SystemClock
 from ..eventlog.log import EventLog
 from ..eventlog.serde import Serializer
 from ..projections.errors import CheckpointerRequired
+from ..projections.namespaces import levels
 from ..projections.types import RunnableConfig
 from .asked import Asked, asked_for, checked_keys
 from .cache import BaseCache
@@ -17,7 +18,6 @@ from .config import call_config, control_now
 from .errors import NoRootCheckpointer
 from .inside import Inside, caller_of
 from .last_stream import LastStream
-from .namespaces import levels
 from .nested_run import NestedRun
 from .options import Options
 from .persistence import Persistence

@@ -44,7 +44,7 @@ def refolded_state(reading: Reading, config: Mapping[str, Any]) -> StateSnapshot
     lens = reading.lens(place)
     if "checkpoint_id" in configurable(config):
         return lens.record(_with_cells(place.state, cells), place.writes)
-    return lens.live(reading.thread.thread, place.state, refold.cells_now(place, cells))
+    return lens.live(reading.thread.thread, place.state, place.writes, refold.cells_now(place, cells))
 
 
 class Refold:

@@ -20,6 +20,7 @@ from ..projections.cells import PLAIN, Cell, ListCell, Values, Written
 from ..projections.channels import Channel, owned_cell
 from ..projections.fold import Cells, fold_step
 from ..projections.lending import copied, lent, lent_input
+from ..projections.namespaces import TASK, around, inside, nodes_of
 from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import NOT_GIVEN, START, TASKS, Command, Interrupt, RunnableConfig, Send
 from .ambient import lend_config, take_back
@@ -34,7 +35,6 @@ from .errors import (
     SyncTimeout,
 )
 from .managed import managed_values
-from .namespaces import TASK, around, inside, nodes_of
 from .retry import pause_before_retry
 from .rules import PUSH
 from .run_scope import RunScope
@@ -460,7 +460,7 @@ def _addressed(command: Command[Any], graph: str | None) -> Command[Any]:
 def _pause_before_retry(task: Task, step: StepScope) -> float | None:
     """Make a failed task ready for another attempt and return the seconds to wait for it; `None` when it gets none."""
     error, retry = task.error, task.node.retry
-    if error is None or not retry or isinstance(error, NodeCancelledError):
+    if error is None or not retry or isinstance(error, NodeCancelledError) or task.run.ground.is_lost(error):
         return None
     pause = pause_before_retry(retry, error, task.attempt)
     if pause is not None:

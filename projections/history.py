@@ -28,6 +28,11 @@ class _Block(Thread):
         super().__init__(stream)
         self.entries: list[Entry] = []
 
+    def _drop(self, namespace: str) -> None:
+        head = self.heads[namespace]
+        self.entries.append((head, self.open.get(head.id, {}).copy()))
+        super()._drop(namespace)
+
     def _close(self, state: CheckpointState) -> None:
         head = self.heads.get(state.namespace)
         writes = {} if head is None else self.open.get(head.id, {})
@@ -45,7 +50,8 @@ def history(log: EventLog, thread: Thread, values: Values, *, before: int | None
     past = StreamPast(log, thread.stream, values, thread)
     if before is None or before > 0:
         top = thread.version
-        borders = {*thread.ladder, *(at for at in past.rungs.versions if at < top)}
+        ladder = (at for at, state in thread.ladder.items() if state.namespace == "")
+        borders = {*ladder, *(at for at in past.rungs.versions if at < top)}
         for low in [*sorted(borders, reverse=True), 0]:
             wanted = before is None or low < before
             first = past.known_at(low) if low and wanted else None
@@ -77,7 +83,10 @@ def _block(
     for page in log.scan_events(thread.stream, after=low, until=high, page=FOLD_PAGE):
         feed_page(block, page, values, past)
     entries = block.entries
-    entries.extend((head, block.open.get(head.id, {})) for head in block.heads.values())
+    for head in block.heads.values():
+        # What a graph inside a node wrote at a state that a border lies behind is in later blocks.
+        beyond = head.namespace and high < thread.version and head.version >= low
+        entries.append((head, past.writes_at(head) if beyond else block.open.get(head.id, {})))
     entries.sort(key=lambda entry: entry[0].version, reverse=True)
     # The state at `high` is the next block's first, where its own tasks' writes are; what is below zero is inherited.
     end = high + 1 if high == thread.version else high

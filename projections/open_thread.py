@@ -13,6 +13,8 @@ from ..eventlog.serde import Serializer
 from .errors import CheckpointNotFound, InvalidSearchError
 from .filters import Predicate, compile_filter
 from .history import history
+from .inside import last_in_step, last_of
+from .namespaces import TASK
 from .reader import StreamPast, find, threads_of
 from .snapshot import Lens, StateOf, metadata_of
 from .state import CheckpointState
@@ -52,9 +54,23 @@ class OpenThread:
     def head(self, namespace: str = "") -> Place | None:
         """Return a namespace's last checkpoint, or `None`."""
         state = self.thread.heads.get(namespace)
-        if state is None:
+        if state is not None:
+            return Place(self.past(), state, self.thread.open.get(state.id, {}))
+        if TASK not in namespace:
             return None
-        return Place(self.past(), state, self.thread.open.get(state.id, {}))
+        past = self.past()
+        return self._left(past, last_of(self.log, self.stream, past, namespace))
+
+    def inside(self, step_of: CheckpointState, namespace: str) -> Place | None:
+        """Return the last checkpoint of a graph that ran inside a task of a checkpoint's step, or `None`."""
+        head = self.thread.heads.get(step_of.namespace)
+        if namespace in self.thread.heads or TASK not in namespace or (head is not None and head.id == step_of.id):
+            return self.head(namespace) if namespace in self.thread.heads else None
+        past = self.past()
+        return self._left(past, last_in_step(past, step_of, namespace))
+
+    def _left(self, past: StreamPast, state: CheckpointState | None) -> Place | None:
+        return None if state is None else Place(past, state, past.writes_at(state))
 
     def past(self) -> StreamPast:
         """Return a look into the thread's stream."""

@@ -40,7 +40,7 @@ def snapshot(log: EventLog, config: Mapping[str, Any], *, serializer: Serializer
     lens = thread.lens(place.past, None)
     if "checkpoint_id" in asked:
         return lens.record(place.state, place.writes)
-    return lens.live(thread.thread, place.state)
+    return lens.live(thread.thread, place.state, place.writes)
 
 
 def history(

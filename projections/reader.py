@@ -31,6 +31,7 @@ from ..eventlog.reading import Told
 from ..eventlog.record import NO_ID
 from .cells import Values
 from .inherited import in_source, inherited
+from .namespaces import is_kept
 from .rungs import Rung
 from .state import CheckpointState, apply_commit
 from .thread import OpenWrites, Thread, forget_run, without_voided
@@ -342,15 +343,25 @@ class StreamPast:
         else:
             thread = Thread(fork.source)
             state = past.state_at(fork.version)
-            thread.heads = {state.namespace: state}
+            thread.heads = {**self._kept_at(fork), state.namespace: state}
         for page in self._log.scan_events(fork.source, after=fork.version, until=max(fork.cut, fork.version)):
             for event, version, time_us, run in page:
-                # Other namespaces may have gone on meanwhile; the fork has the base's own step only.
-                if not isinstance(event, CheckpointCommitted):
+                # The thread, and what ran inside it, may have gone on meanwhile: the fork has the base's own step only.
+                if not isinstance(event, CheckpointCommitted) or _is_in_step(event, fork.checkpoint):
                     thread.feed(event, version, time_us, run, self._values, past)
         wanted = fork.checkpoint
-        thread.open = {checkpoint: writes for checkpoint, writes in thread.open.items() if checkpoint == wanted}
+        standing = {wanted, *(state.id for state in thread.heads.values())}
+        thread.open = {checkpoint: writes for checkpoint, writes in thread.open.items() if checkpoint in standing}
         return thread
+
+    def _kept_at(self, fork: ThreadForked) -> dict[str, CheckpointState]:
+        """Return where graphs that keep their state stood when the fork's checkpoint was committed."""
+        if self._rungs_of is None:
+            now = threads_of(self._log).head(self._log, fork.source, self._values)
+            if not any(is_kept(namespace) for namespace in now.heads):
+                return {}
+        thread = fold_until(self._log, fork.source, fork.version, self._values, rungs_of=self._rungs_of)
+        return {namespace: state for namespace, state in thread.heads.items() if is_kept(namespace)}
 
     def source_of(self, fork: ThreadForked) -> StreamPast:
         """Return the past of the stream that this one was forked from."""
@@ -380,6 +391,11 @@ class StreamPast:
         if offset >= len(page):
             raise LogGap(f"stream {self._stream.hex()} has no version {version}: run `verify`")
         return page[offset]
+
+
+def _is_in_step(event: CheckpointCommitted, checkpoint: bytes | None) -> bool:
+    """Tell whether a graph inside a node committed in the step of a checkpoint of the root."""
+    return bool(event.namespace) and event.parents.get("") == checkpoint
 
 
 def find(

@@ -175,9 +175,14 @@ class Lens:
         tasks = tuple(self._task(task, state, known.get(task.id), live=False) for task in state.tasks)
         return self._snapshot(state, state.cells, tasks, tuple(task.name for task in state.tasks))
 
-    def live(self, thread: Thread, state: CheckpointState, cells: Cells | None = None) -> StateSnapshot:
-        """Return a namespace's head as it stands now. `cells`: its values, where the caller folded them."""
-        known = statuses(thread.open.get(state.id, {}), self.values)
+    def live(
+        self, thread: Thread, state: CheckpointState, writes: OpenWrites, cells: Cells | None = None
+    ) -> StateSnapshot:
+        """Return a namespace's head as it stands now, with what its tasks wrote.
+
+        `cells`: its values, where the caller folded them.
+        """
+        known = statuses(writes, self.values)
         refusal = thread.refused.get(state.id)
         if refusal is not None:
             for task in refusal.tasks:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from ..eventlog.clock import id_text
 from ..eventlog.events import (
     ChannelWritten,
     CheckpointCommitted,
@@ -23,6 +24,7 @@ from ..eventlog.events import (
 from ..eventlog.reading import Told
 from ..eventlog.record import NO_ID
 from .cells import Values
+from .namespaces import SEPARATOR, TASK
 from .state import CheckpointState, apply_commit
 
 RUNG_COMMITS = 64
@@ -84,6 +86,7 @@ class Thread:
         """The version at which the last run claimed the thread."""
         self.fork: ThreadForked | None = None
         self.ladder: dict[int, CheckpointState] = {}
+        """By version: the root's states at the rungs, and those that other namespaces stood at then."""
         self.commits = 0
 
     @property
@@ -184,6 +187,8 @@ class Thread:
         namespace, parent = state.namespace, state.parent
         if state.skips:
             self._forget_skipped(state)
+        if len(self.heads) > 1 and (before := self.heads.get(namespace)) is not None:
+            self._leave(before)
         self.heads[namespace] = state
         if parent is not None:
             self.open.pop(parent, None)
@@ -194,9 +199,23 @@ class Thread:
             self.commits += 1
             if self.commits % RUNG_COMMITS == 0:
                 # A new one: copies share it, and a run that loses its thread must leave nothing on theirs.
-                self.ladder = {**self.ladder, state.version: state}
+                self.ladder = {**self.ladder, **{head.version: head for head in self.heads.values()}}
                 if len(self.ladder) > _MOST_RUNGS:
-                    self.ladder = dict(list(self.ladder.items())[1::2])
+                    self.ladder = _every_second(self.ladder)
+
+    def _leave(self, state: CheckpointState) -> None:
+        """Let go of the graphs that ran inside the tasks of a step that is over: nobody goes on with them."""
+        depth = len(state.namespace) + 1 if state.namespace else 0
+        tasks = {f"{task.name}{TASK}{id_text(task.id)}" for task in state.tasks}
+        for namespace in [each for each in self.heads if each.startswith(state.namespace) and len(each) > depth]:
+            if namespace[depth:].split(SEPARATOR, 1)[0] in tasks:
+                self._drop(namespace)
+
+    def _drop(self, namespace: str) -> None:
+        head = self.heads.pop(namespace)
+        self.open.pop(head.id, None)
+        self.refused.pop(head.id, None)
+        self.paused.pop(head.id, None)
 
     def _forget_skipped(self, state: CheckpointState) -> None:
         """Forget what a run wrote in the steps that its only checkpoint stands for."""
@@ -218,6 +237,14 @@ class Thread:
         self.open = source.open
         self.refused = source.refused
         self.paused = source.paused
+
+
+def _every_second(ladder: dict[int, CheckpointState]) -> dict[int, CheckpointState]:
+    """Return a ladder with half its rungs, and half of what was kept of other namespaces at them."""
+    rungs = [version for version, state in ladder.items() if state.namespace == ""]
+    others = [version for version, state in ladder.items() if state.namespace]
+    kept = {*rungs[1::2], *(others if len(others) < len(rungs) else others[1::2])}
+    return {version: state for version, state in ladder.items() if version in kept}
 
 
 def forget_run(writes: OpenWrites, since: int) -> None:

@@ -39,6 +39,11 @@ def around(namespace: str) -> str:
     return SEPARATOR.join(parts)
 
 
+def is_kept(namespace: str) -> bool:
+    """Tell whether a namespace is of a graph inside a node whose state outlives the task."""
+    return bool(namespace) and TASK not in namespace
+
+
 def inside(namespace: str, part: str) -> str:
     """Return the namespace one level further in."""
     return f"{namespace}{SEPARATOR}{part}" if namespace else part
