@@ -9,7 +9,7 @@ Read next: `spec.py` for what comes out, `builder.py` for what goes in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -29,7 +29,8 @@ from ..projections.types import END, ROOT, START, TASKS, Send
 from .branch import branch_spec
 from .cache import CachePolicy
 from .errors import SyncTimeout
-from .injection import INJECTED, Callee
+from .handlers import DEFAULT_HANDLER
+from .injection import INJECTED, Callee, callee
 from .inner_graphs import inner_graph
 from .native_async import has_native_async
 from .retry import RetryPolicy
@@ -64,6 +65,14 @@ class NodeNote:
     """`None`: the graph's default."""
     cache: CachePolicy[Any] | None = None
     """`None`: the graph's default."""
+    handler: str | None = None
+    """The node that handles its errors; `None`: the graph's default."""
+    is_handler: bool = False
+
+
+def handler_note(handler: Any, name: str, schema: Any) -> NodeNote:
+    """Return the note of a node that handles errors, under its name."""
+    return NodeNote(callee(handler, name=name), schema, None, (), False, None, False, is_handler=True)
 
 
 @dataclass(slots=True)
@@ -78,6 +87,7 @@ class GraphNotes:
     """For nodes that were given no policy of their own."""
     timeout: TimeoutPolicy | None = None
     cache: CachePolicy[Any] | None = None
+    handler: NodeNote | None = None
     schemas: dict[Any, Schema] = field(default_factory=dict[Any, Schema])
     channels: dict[str, Channel] = field(default_factory=dict[str, Channel])
     nodes: dict[str, NodeNote] = field(default_factory=dict[str, NodeNote])
@@ -96,6 +106,7 @@ def assemble(
     strict: bool,
 ) -> GraphSpec:
     """Return the static description of a validated graph."""
+    notes = _with_default_handler(notes)
     targets = Targets.of(notes.nodes, aliases)
     nodes = {START: _start_node(notes, targets)}
     nodes.update((node, _node(notes, node, note, targets)) for node, note in notes.nodes.items())
@@ -122,6 +133,20 @@ def assemble(
         description=describe,
         digest=cache(lambda: _digest(describe())),
     )
+
+
+def _with_default_handler(notes: GraphNotes) -> GraphNotes:
+    """Return the notes with a node for the errors of all nodes that have no handler of their own."""
+    if notes.handler is None:
+        return notes
+    if DEFAULT_HANDLER in notes.nodes:
+        raise ValueError(f"Auto-generated default error handler node `{DEFAULT_HANDLER}` already exists.")
+    return replace(notes, nodes={**notes.nodes, DEFAULT_HANDLER: notes.handler})
+
+
+def _handler(notes: GraphNotes, note: NodeNote) -> str | None:
+    default = None if notes.handler is None or note.is_handler else DEFAULT_HANDLER
+    return note.handler or default
 
 
 def _start_node(notes: GraphNotes, targets: Targets) -> NodeSpec:
@@ -167,7 +192,8 @@ def _node(notes: GraphNotes, name: str, note: NodeNote, targets: Targets) -> Nod
         fn=note.callee.fn,
         ends=note.ends,
         retry=notes.retry if note.retry is None else note.retry,
-        cache=notes.cache if note.cache is None else note.cache,
+        cache=notes.cache if note.cache is None and not note.is_handler else note.cache,
+        handler=_handler(notes, note),
         timeout=_limits(notes, name, note),
         graph=inner_graph(note.callee.fn),
     )
@@ -246,7 +272,9 @@ def _describe(name: str, channels: Mapping[str, Channel], nodes: Mapping[str, No
 
 
 def _describe_node(node: NodeSpec) -> dict[str, Any]:
+    handler = {} if node.handler is None else {"handler": node.handler}
     return {
+        **handler,
         "triggers": list(node.triggers),
         "reads": list(node.reads),
         "edges": [channel for channel, _ in node.edges],

@@ -94,6 +94,9 @@ async def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | No
             )
             if any(running[future].error is not None for future in done):
                 return
+            started = {asyncio.create_task(_run(loop, task, step, limit)): task for task in loop.take_started()}
+            running.update(started)
+            waiting.update(started)
             if waiting or len(tasks) > 1:
                 yield
     finally:

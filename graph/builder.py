@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Union, c
 
 from ..eventlog.texts import checked_text
 from ..projections.channels import Channel, LastValue
-from ..projections.errors import NotSupportedYet
 from ..projections.timeouts import TimeoutPolicy
 from ..projections.types import END, START, Command
-from .assembly import BranchNote, GraphNotes, NodeNote, assemble
+from .assembly import BranchNote, GraphNotes, NodeNote, assemble, handler_note
 from .branch import destinations as branch_destinations
+from .handlers import DEFAULT_HANDLER, HANDLER_OF
 from .injection import callee, default_name
 from .retry import policies_of
 from .runnables import is_runnable, made_runnable
@@ -111,10 +111,10 @@ class StateGraph(Generic[StateT]):
         `defer`: the node runs when the run would otherwise end. `retry_policy`: one or several; of several the first
         that matches an error says whether the node is tried again. `timeout`: seconds, a `timedelta` or a
         `TimeoutPolicy` for each attempt; only for asynchronous nodes, which `compile` checks. `cache_policy`: the node
-        is skipped when the cache that `compile` is given holds what it wrote. Raises `ValueError` for a name that is
-        taken, reserved or holds `|` or `:`, `NotSupportedYet` for options of a later release.
+        is skipped when the cache that `compile` is given holds what it wrote. `error_handler`: what runs, in the same
+        superstep and with the same input, when the node failed for good; a parameter `error: NodeError` says why.
+        Raises `ValueError` for a name that is taken, reserved or holds `|` or `:`.
         """
-        _refuse_later(error_handler=error_handler)
         name, action = (node, action) if isinstance(node, str) else (default_name(node), node)
         self._warn_if_compiled("a node")
         if name is None:
@@ -130,7 +130,16 @@ class StateGraph(Generic[StateT]):
         retry = None if retry_policy is None else policies_of(retry_policy)
         limits = TimeoutPolicy.coerce(timeout)
         note = NodeNote(
-            called, inferred or self.state_schema, metadata, ends, is_graph, retry, defer, limits, cache_policy
+            called,
+            inferred or self.state_schema,
+            metadata,
+            ends,
+            is_graph,
+            retry,
+            defer,
+            limits,
+            cache_policy,
+            self._add_handler(name, error_handler, inferred),
         )
         self._notes.nodes[name] = note
         if inferred is not None:
@@ -147,10 +156,11 @@ class StateGraph(Generic[StateT]):
     ) -> Self:
         """Say how nodes go that were told nothing of their own; what `add_node` was told wins, before or after this.
 
-        Raises `NotSupportedYet` for options of a later release.
+        Error handlers have no handlers, and no cache; graphs inside nodes have their own defaults.
         """
         self._warn_if_compiled("a default")
-        _refuse_later(error_handler=error_handler)
+        if error_handler is not None:
+            self._notes.handler = handler_note(error_handler, DEFAULT_HANDLER, self.state_schema)
         if cache_policy is not None:
             self._notes.cache = cache_policy
         if timeout is not None:
@@ -321,6 +331,16 @@ class StateGraph(Generic[StateT]):
             if known != channel and not isinstance(channel, LastValue):
                 raise ValueError(f"Channel '{key}' already exists with a different type")
 
+    def _add_handler(self, node: str, handler: Any, schema: Any) -> str | None:
+        """Add the node that handles a node's errors, and return its name."""
+        if handler is None:
+            return None
+        name = f"{HANDLER_OF}{node}"
+        if name in self._notes.nodes:
+            raise ValueError(f"Auto-generated error handler node `{name}` already exists.")
+        self._notes.nodes[name] = handler_note(handler, name, schema or self.state_schema)
+        return name
+
     def _check_name(self, name: str) -> None:
         checked_text(name, "the node name")
         if name in self._notes.nodes:
@@ -358,12 +378,6 @@ class StateGraph(Generic[StateT]):
             for end in (branch.ends or {}).values():
                 if end not in known:
                     raise ValueError(f"At '{source}' node, '{name}' branch found unknown target '{end}'")
-
-
-def _refuse_later(**options: Any) -> None:
-    for option, value in options.items():
-        if value is not None:
-            raise NotSupportedYet(f"`{option}` comes in a later release; this one refuses it. Leave it out.")
 
 
 def _named(entry: Any) -> tuple[str, Any]:

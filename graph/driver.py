@@ -6,7 +6,7 @@ The loop itself does no I/O and knows no threads; `async_driver` runs it on an e
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import suppress
 
@@ -45,8 +45,12 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
 def next_step(loop: Loop) -> tuple[bool, Exception | None]:
     """Close the step and plan the next one: whether there is one, and what refused it.
 
+    A step in which a task started behind the others is not over yet.
+
     When it was refused there is to be shown what the tasks did, and nothing of the close; then it is to be raised.
     """
+    if loop.take_started():
+        return True, None
     try:
         with loop.stream.all_or_none():
             return loop.close() and loop.tick(), None
@@ -68,12 +72,18 @@ def _side_by_side(loop: Loop, tasks: list[Task], max_concurrency: int | None) ->
     workers = min(max_concurrency or _MOST_WORKERS, len(tasks))
     news = _News(loop.stream)  # before anybody can send any
     with ThreadPoolExecutor(workers, thread_name_prefix="lithograph") as pool:
-        futures: dict[Future[None], Task] = {
-            pool.submit(contextvars.copy_context().run, _run, loop, task, step): task for task in tasks
-        }
-        waiting = set(futures)
+        futures: dict[Future[None], Task] = {}
+        waiting: set[Future[None]] = set()
+
+        def start(tasks: Iterable[Task]) -> None:
+            for task in tasks:
+                future = pool.submit(contextvars.copy_context().run, _run, loop, task, step)
+                futures[future] = task
+                waiting.add(future)
+
+        start(tasks)
         try:
-            yield from _as_they_finish(loop, futures, waiting, workers, news)
+            yield from _as_they_finish(loop, futures, waiting, workers, news, start)
         except GeneratorExit:
             if loop.commits:
                 _cancel(list(futures)[workers:])
@@ -93,18 +103,24 @@ def _keep_rest(loop: Loop, futures: dict[Future[None], Task], waiting: set[Futur
 
 
 def _as_they_finish(
-    loop: Loop, futures: dict[Future[None], Task], waiting: set[Future[None]], workers: int, news: _News
+    loop: Loop,
+    futures: dict[Future[None], Task],
+    waiting: set[Future[None]],
+    workers: int,
+    news: _News,
+    start: Callable[[Iterable[Task]], None],
 ) -> Iterator[None]:
     # Each of the first has a worker of its own: it counts as started even when a sibling fails at once.
     queued = list(futures)[workers:]
     while waiting:
         done = news.or_done(waiting)
         waiting -= done
-        for future in (future for future in futures if future in done and not future.cancelled()):
+        for future in [future for future in futures if future in done and not future.cancelled()]:
             future.result()
             loop.on_task_done(futures[future])
             if futures[future].error is not None:
                 _cancel(queued)
+        start(loop.take_started())
         if waiting or len(futures) > 1:
             # What a single task did is shown when the step is closed, as if it had run here.
             yield

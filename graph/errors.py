@@ -7,6 +7,7 @@ of user code and derive from `BaseException`, so that `except Exception` in a no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ..eventlog.errors import LithographError
@@ -37,6 +38,7 @@ __all__ = [
     "MissingThreadId",
     "MutatedInputError",
     "NodeCancelledError",
+    "NodeError",
     "NoRootCheckpointer",
     "NodeInterrupt",
     "NodeNotFound",
@@ -44,6 +46,7 @@ __all__ = [
     "NotSupportedYet",
     "NothingToResume",
     "ParentCommand",
+    "RecordedError",
     "ReducerDrift",
     "SubgraphNotFound",
     "SyncNodeMissing",
@@ -233,6 +236,24 @@ class CacheKeyError(GraphError, TypeError):
     """A node's input has no stored form, so nothing can be looked for in the cache."""
 
     code = "LG454"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """What an error handler is told of: the node that failed, and what it raised.
+
+    def handler(state: State, error: NodeError) -> Command: ...
+    """
+
+    node: str
+    error: BaseException
+    """What the node raised; a `RecordedError` when it failed in an earlier run."""
+
+
+class RecordedError(GraphError):
+    """An error of an earlier run, as the log has it: its text is the `repr` of what was raised."""
+
+    code = "LG455"
 
 
 class GraphBubbleUp(BaseException):

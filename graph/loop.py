@@ -7,6 +7,7 @@ what a step means in `rules`, and what is stored of a task in `outcomes`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -29,7 +30,8 @@ from ..projections.snapshot import values_of
 from ..projections.state import CheckpointState
 from ..projections.types import EVERY_CHANNEL, INTERRUPT
 from .commits import commit
-from .errors import GraphDrained, GraphRecursionError, NodeNotFound
+from .errors import GraphDrained, GraphRecursionError, NodeError, NodeNotFound
+from .handlers import handler_of
 from .inner_graphs import keeps_state
 from .journal import Journal
 from .outcomes import stored_break, stored_writes
@@ -106,6 +108,8 @@ class Loop:
         self.deferred: list[Event] | None = None
         """What a graph inside a node records only if it does not finish: at exit, unless it keeps its state."""
         self.record = StepRecord(journal, values, waits=not commits)
+        self._started: list[Task] = []
+        self._taking = threading.Lock()
 
     @property
     def is_inside(self) -> bool:
@@ -141,6 +145,7 @@ class Loop:
         self.tasks = [self._task(task, cells) for task in run_order(planned, self.state)]
         _put_in_line(self.tasks)
         self.record.open(self.tasks, self.state, restore=not self.reruns)
+        self.tasks += [handler_of(self, task) for task in self.tasks if task.handled]
         if self._stops_at(self.interrupt_before):
             self.status = "interrupt_before"
             return False
@@ -230,7 +235,19 @@ class Loop:
     # Outcomes
 
     def on_task_done(self, task: Task) -> None:
-        """Take a task's outcome: store it, show it. A value that cannot be stored makes the task fail."""
+        """Take a task's outcome: store it, show it. A value that cannot be stored makes the task fail.
+
+        From any thread. A failure for which the node has a handler is recorded before the handler starts.
+        """
+        with self._taking:
+            self._take(task)
+
+    def take_started(self) -> list[Task]:
+        """Return the tasks that started within the step since the last look: a driver runs them, too."""
+        started, self._started = self._started, []
+        return started
+
+    def _take(self, task: Task) -> None:
         assert self.state is not None
         stored = None if task.writes is None else stored_writes(task, self.state, self.rules, self.values)
         if stored is not None:
@@ -246,10 +263,20 @@ class Loop:
             return
         if task.error is not None:
             self.stream.task_failed(task, self.step)
+            if task.node.handler is not None:
+                self._hand_over(task, task.error)
             return
         if task.interrupts:
             self.stream.interrupted(task.interrupts, self.output_values)
             self.stream.task_paused(task, self.step)
+
+    def _hand_over(self, task: Task, error: BaseException) -> None:
+        """Leave a failure to the handler of its node, which runs in the same superstep."""
+        task.error, task.handled = None, True
+        task.failure = NodeError(task.planned.name, error)
+        handler = handler_of(self, task)
+        self.tasks.append(handler)
+        self._started.append(handler)
 
     def _record_task(self, task: Task, stored: list[tuple[str, Any]]) -> None:
         if self.journal is None:
@@ -259,7 +286,8 @@ class Loop:
         event = ChannelWritten(
             self.state.id, self.state.namespace, planned.id, planned.name, planned.path, tuple(stored)
         )
-        self.record.add(event, self.now_us())
+        early = task.error is not None and task.node.handler is not None
+        self.record.add(event, self.now_us(), early=early)
 
     # Closing
 

@@ -12,7 +12,7 @@ from ..eventlog.errors import ValueEncodingError
 from ..eventlog.serde import describe_error
 from ..projections.cells import Values, Written
 from ..projections.state import CheckpointState, Inputs
-from ..projections.types import ERROR, INTERRUPT, NO_WRITES, RESUME, START
+from ..projections.types import ERROR, ERROR_SOURCE_NODE, INTERRUPT, NO_WRITES, RESUME, START
 from ..projections.values import encoded_for
 from .message_ids import with_message_ids
 from .rules import Rules
@@ -56,7 +56,10 @@ def stored_break(task: Task, values: Values) -> Stored:
         return stored
     questions = _questions(task, values)
     if task.error is not None:
-        return [*stored, (ERROR, values.encode(list(describe_error(task.error))))]
+        stored.append((ERROR, values.encode(list(describe_error(task.error)))))
+        if task.node.handler is not None:
+            stored.append((ERROR_SOURCE_NODE, values.encode(task.planned.name)))
+        return stored
     return [(INTERRUPT, questions), *stored]
 
 

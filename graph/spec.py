@@ -91,6 +91,8 @@ class NodeSpec:
     """Whether its writes may come from a cache."""
     timeout: TimeoutPolicy | None = None
     """How long one attempt may take; only for nodes that are asynchronous."""
+    handler: str | None = None
+    """The node that is run in the same superstep when this one failed for good."""
     graph: Any = None
     """The compiled graph that runs inside the node, where its code shows one."""
 

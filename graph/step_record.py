@@ -12,12 +12,13 @@ from ..eventlog.events import ChannelWritten, Event, StepRefused
 from ..projections.cells import Values, Written
 from ..projections.snapshot import TaskStatus, statuses
 from ..projections.state import CheckpointState
-from ..projections.types import ERROR, INTERRUPT, RESUME
+from ..projections.types import ERROR, ERROR_SOURCE_NODE, INTERRUPT, RESUME
+from .errors import NodeError, RecordedError
 from .journal import Journal
 from .rules import path_text
 from .tasks import Task
 
-_NO_OUTPUT = frozenset({INTERRUPT, RESUME, ERROR})
+_NO_OUTPUT = frozenset({INTERRUPT, RESUME, ERROR, ERROR_SOURCE_NODE})
 
 
 class StepRecord:
@@ -30,25 +31,34 @@ class StepRecord:
         self._waits = waits
         self._held: list[Event] = []
         self._versions: dict[bytes, list[int]] = {}
+        self._known: dict[bytes, TaskStatus] = {}
+        """What an earlier run recorded of the step's tasks."""
 
     def open(self, tasks: Sequence[Task], state: CheckpointState, *, restore: bool) -> None:
         """Begin a step with these tasks; `restore` gives them what an earlier run recorded of them."""
         self._waits = self._always_waits or len(tasks) == 1
+        self._known = {}
         open_writes = self._journal.thread.open.get(state.id) if restore and self._journal is not None else None
         if not open_writes:
             return
-        known = statuses(open_writes, self._values)
+        self._known = statuses(open_writes, self._values)
         for task in tasks:
-            if (status := known.get(task.planned.id)) is not None:
-                self._restore(task, status, state)
+            self.restore(task, state)
         for version, event in open_writes.items():
             if any(channel not in _NO_OUTPUT for channel, _data in event.writes):
                 self._versions.setdefault(event.task, []).append(version)
 
-    def _restore(self, task: Task, status: TaskStatus, state: CheckpointState) -> None:
+    def restore(self, task: Task, state: CheckpointState) -> None:
+        """Give a task what an earlier run recorded of it."""
+        status = self._known.get(task.planned.id)
+        if status is None:
+            return
         task.answers = list(status.answers)
         task.given = len(task.answers)
         task.has_asked = bool(status.answers or status.interrupts)
+        if status.handled and task.node.handler is not None:
+            task.handled = True
+            task.failure = NodeError(task.planned.name, RecordedError(str(status.error)))
         if not status.finished:
             return
         task.restored = True
@@ -57,11 +67,14 @@ class StepRecord:
             origin = (event.checkpoint, event.path, channel, place)
             task.written.append((channel, Written(stored, origin, self._values.decode)))
 
-    def add(self, event: ChannelWritten, now_us: int) -> None:
-        """Take what a task wrote: to be appended with the checkpoint, or at once."""
+    def add(self, event: ChannelWritten, now_us: int, *, early: bool = False) -> None:
+        """Take what a task wrote: to be appended with the checkpoint, or at once.
+
+        `early`: it is to be there before the step closes, whatever the step has for tasks.
+        """
         journal = self._journal
         assert journal is not None, "without a log there is nothing to record"
-        if self._waits:
+        if self._always_waits or (self._waits and not early):
             self._versions[event.task] = []
             self._held.append(event)
         else:
@@ -87,7 +100,7 @@ class StepRecord:
         return len(self._held)
 
     def applied(self, tasks: Sequence[Task]) -> tuple[int, ...]:
-        """Return the versions of the tasks' writes in apply order; tasks of which nothing is recorded are left out.
+        """Return the versions of the tasks' writes in apply order; tasks that wrote nothing on record are left out.
 
         Those of events that wait are the journal's next ones: whoever asks holds its lock until they are appended.
         """
@@ -97,11 +110,11 @@ class StepRecord:
                 if isinstance(event, ChannelWritten):
                     self._versions[event.task] = [version]
         order = sorted(tasks, key=_apply_order) if len(tasks) > 1 else tasks
-        return tuple(version for task in order for version in self._versions.get(task.planned.id, ()))
+        return tuple(version for task in order if self.has(task) for version in self._versions[task.planned.id])
 
     def has(self, task: Task) -> bool:
-        """Tell whether anything is recorded of a task."""
-        return task.planned.id in self._versions
+        """Tell whether anything is recorded that a task wrote."""
+        return task.planned.id in self._versions and not task.handled
 
     def close(self) -> None:
         """Forget the step: its checkpoint is there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple, cast
 
@@ -31,6 +31,7 @@ from .errors import (
     GraphInterrupt,
     HeldBack,
     NodeCancelledError,
+    NodeError,
     ParentCommand,
     SyncTimeout,
 )
@@ -55,6 +56,7 @@ class Task:
         "_asked",
         "_ended",
         "_graphs",
+        "again",
         "answers",
         "attempt",
         "before",
@@ -63,7 +65,9 @@ class Task:
         "cached",
         "drained",
         "error",
+        "failure",
         "given",
+        "handled",
         "has_asked",
         "held_back",
         "input",
@@ -114,13 +118,19 @@ class Task:
         """Where its writes are kept, when there is a cache for them."""
         self.cached = False
         """Whether its writes were found there."""
+        self.handled = False
+        """Whether it failed, and what its node's error handler does stands for what it did."""
+        self.failure: NodeError | None = None
+        """What an error handler is run for."""
+        self.again: Callable[[], Any] | None = None
+        """Gives the input of a task that was not planned, for each attempt."""
         self.began: float | None = None
         """When the first attempt began, in seconds since the epoch; `None` before."""
 
     @property
     def done(self) -> bool:
-        """Whether the task's writes are there, from this run or an earlier one."""
-        return self.restored or self.writes is not None
+        """Whether it runs no more: its writes are there, of this run or an earlier one, or its handler has the word."""
+        return self.restored or self.handled or self.writes is not None
 
     @property
     def namespace(self) -> str:
@@ -287,8 +297,8 @@ class TaskScope:
 
     @property
     def error(self) -> Any:
-        """Nothing: only error handlers have it."""
-        return None
+        """What an error handler is run for; `None` in any other node."""
+        return self.task.failure
 
 
 class StepScope(NamedTuple):
@@ -310,6 +320,8 @@ class StepScope(NamedTuple):
 def task_input(task: Task, cells: Cells, values: Values) -> Any:
     """Return what a task's node is called with: its channels' values, or what was sent to it; for it to change."""
     planned, node = task.planned, task.node
+    if task.again is not None:
+        return task.again()
     if planned.name == START:
         # It passes the input on, whose values are taken from the log again.
         values = PLAIN
@@ -393,7 +405,7 @@ async def _awritten(task: Task, step: StepScope, scope: TaskScope) -> list[Write
 def limits_of(task: Task, cells: Cells) -> TimeoutPolicy | None:
     """Return how long an attempt of a task may take: what came with its packet, else what its node was told."""
     path = task.planned.path
-    if path[0] == PUSH and isinstance(path[1], int):
+    if path[0] == PUSH and task.again is None:
         packet = cast("Send", cells[TASKS].value[path[1]])
         if packet.timeout is not None:
             return packet.timeout

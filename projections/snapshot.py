@@ -51,6 +51,8 @@ class TaskStatus(NamedTuple):
     """The recorded text of its last error, or `None`."""
     answers: tuple[Any, ...]
     """The answers it was given, in the order of its questions."""
+    handled: bool = False
+    """Whether it failed for good and its node's error handler has the word: it runs no more."""
 
     @property
     def finished(self) -> bool:
@@ -71,7 +73,7 @@ def statuses(writes: OpenWrites, values: Values) -> dict[bytes, TaskStatus]:
     for event in writes.values():
         if event.task == NO_ID:
             continue
-        output, interrupts, error, answers = found.get(event.task, TaskStatus((), (), None, ()))
+        output, interrupts, error, answers, handled = found.get(event.task, TaskStatus((), (), None, ()))
         for channel, data in event.writes:
             if channel == INTERRUPT:
                 interrupts = tuple(values.decode(data))
@@ -79,9 +81,11 @@ def statuses(writes: OpenWrites, values: Values) -> dict[bytes, TaskStatus]:
                 error = values.decode(data)[2]
             elif channel == RESUME:
                 answers = tuple(values.decode(data))
+            elif channel == ERROR_SOURCE_NODE:
+                handled = True
             elif channel not in _CONTROL_WRITES:
                 output = (*output, (channel, data, event))
-        found[event.task] = TaskStatus(output, interrupts, error, answers)
+        found[event.task] = TaskStatus(output, interrupts, error, answers, handled)
     return found
 
 

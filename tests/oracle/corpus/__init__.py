@@ -19,6 +19,7 @@ __all__ = [
     "context",
     "durability",
     "failures",
+    "handlers",
     "interrupts",
     "linear",
     "managed",
