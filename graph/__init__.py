@@ -53,6 +53,7 @@ from .errors import (
     UnknownKeyWarning,
 )
 from .event_cache import EventLogCache
+from .functional import entrypoint, task
 from .interrupts import interrupt
 from .listeners import TAG_NOSTREAM
 from .managed import IsLastStep, ManagedValue, RemainingSteps
@@ -148,9 +149,11 @@ __all__ = [
     "default_retry_on",
     "add_messages",
     "push_message",
+    "entrypoint",
     "get_config",
     "get_runtime",
     "get_store",
+    "task",
     "get_stream_writer",
     "interrupt",
     "IsLastStep",

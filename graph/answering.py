@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from ..eventlog.events import ChannelWritten, Event, PlannedTask
+from ..eventlog.record import NO_ID
 from ..projections.ids import interrupt_id
 from ..projections.snapshot import TaskStatus, statuses
 from ..projections.state import CheckpointState
@@ -13,6 +14,8 @@ from ..projections.types import RESUME
 from .errors import NothingToResume
 from .interrupts import all_pending, is_answer_map, only_one, place_of, waiting
 from .loop import Loop
+
+_FRESH = TaskStatus((), (), None, ())
 
 
 def answer_events(
@@ -65,12 +68,11 @@ def _by_id(
         if task.id in known and not known[task.id].finished
         for question in known[task.id].interrupts
     }
-    fresh = TaskStatus((), (), None, ())
     events: list[Event] = []
     for id_, task in {**first, **asked}.items():
         if id_ not in answers:
             continue
-        asker = _Asker(base, task, known.get(task.id, fresh))
+        asker = _Asker(base, task, known.get(task.id, _FRESH))
         if asker.place_of(id_) is None:
             asker = _inside(loop, id_) or (None if loop.hosts_graph(task) else asker)
         if asker is None:
@@ -100,18 +102,15 @@ class _Asker(NamedTuple):
 
 
 def _inside(loop: Loop, id_: str) -> _Asker | None:
-    """Return the task that asked within a graph inside a node, at any depth."""
+    """Return the task that asked within another: in a graph inside a node, at any depth, or as a call."""
     journal = loop.journal
     assert journal is not None, "only a thread is answered"
-    for namespace, state in journal.thread.heads.items():
-        if not namespace or state.id not in journal.thread.open:
-            continue
-        known = statuses(journal.thread.open[state.id], loop.values)
-        for task in state.tasks:
-            if task.id not in known:
-                continue
-            asker = _Asker(state, task, known[task.id])
-            if asker.place_of(id_) is not None:
+    for state in journal.thread.heads.values():
+        writes = journal.thread.open.get(state.id, {})
+        known = statuses(writes, loop.values)
+        for event in writes.values():
+            asker = _Asker(state, PlannedTask(event.task, event.node, event.path, ()), known.get(event.task, _FRESH))
+            if event.task != NO_ID and asker.place_of(id_) is not None:
                 return asker
     return None
 

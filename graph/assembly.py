@@ -8,7 +8,7 @@ Read next: `spec.py` for what comes out, `builder.py` for what goes in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -132,6 +132,42 @@ def assemble(
         coerce_context=partial(coerce_context, notes.context_schema),
         description=describe,
         digest=cache(lambda: _digest(describe())),
+    )
+
+
+def spec_of(
+    nodes: Mapping[str, NodeSpec],
+    channels: Mapping[str, Channel],
+    *,
+    output: str,
+    context_schema: Any,
+    coerce_context: Callable[[Any], Any],
+    types: tuple[Any, ...],
+) -> GraphSpec:
+    """Return the static description of a graph of these nodes and channels, whose input goes to START."""
+    named = {key: channel.named(key) for key, channel in channels.items()}
+    describe = partial(_describe, "LangGraph", named, nodes)
+    return GraphSpec(
+        name="LangGraph",
+        nodes=nodes,
+        channels=named,
+        input_channels=START,
+        output_channels=output,
+        stream_channels=output,
+        trigger_to_nodes=_trigger_map(nodes.values()),
+        state_schema=None,
+        input_schema=None,
+        output_schema=None,
+        context_schema=context_schema,
+        types=tuple(part for part in types if part is not None),
+        interrupt_before=(),
+        interrupt_after=(),
+        aliases={},
+        strict=False,
+        coerce_context=coerce_context,
+        description=describe,
+        digest=cache(lambda: _digest(describe())),
+        eager=True,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 from ..eventlog.beside import beside
 from .caching import Caching
 from .driver import next_step
+from .event_calls import EventCalls
 from .loop import Loop
 from .tasks import StepScope, Task, aexecute
 
@@ -26,6 +27,16 @@ async def drive(loop: Loop, *, max_concurrency: int | None) -> AsyncGenerator[No
 
     What tasks raise is on the loop (`failure`), not raised here; a cancellation goes through and leaves no task behind.
     """
+    calls = loop.run.calls = EventCalls(loop, max_concurrency, machine)
+    try:
+        async with aclosing(_supersteps(loop, calls, max_concurrency)) as steps:
+            async for _ in steps:
+                yield
+    finally:
+        await calls.cancel()
+
+
+async def _supersteps(loop: Loop, calls: EventCalls, max_concurrency: int | None) -> AsyncGenerator[None]:
     going, caching = await machine(loop, loop.tick), loop.run.caching
     while going:
         if caching is not None:
@@ -36,7 +47,9 @@ async def drive(loop: Loop, *, max_concurrency: int | None) -> AsyncGenerator[No
             async with aclosing(_side_by_side(loop, todo, max_concurrency)) as steps:
                 async for _ in steps:
                     yield
+        await calls.wait()
         going, refusal = await machine(loop, partial(_taken_and_closed, loop, todo))
+        calls.clear()
         if caching is not None and (pairs := caching.kept(todo)):
             await caching.cache.aset(pairs)
         if refusal is not None:

@@ -68,6 +68,16 @@ class Caching:
                     task.writes, task.cached = writes, True
                     loop.on_task_done(task)
 
+    def recall_call(self, task: Task) -> None:
+        """Finish a call of a task whose result is in the cache; gives it its key."""
+        policy = task.node.cache
+        if policy is None:
+            return
+        task.cache_key = (namespace_of(task.node), self._key(task, policy))
+        if found := self.cache.get([task.cache_key]):
+            task.writes = self._writes(next(iter(found.values())))
+            task.cached = task.writes is not None
+
     def kept(self, tasks: Sequence[Task]) -> _Pairs:
         """Return what is to be kept of a step's tasks: of those that ran now and finished.
 
@@ -86,11 +96,14 @@ class Caching:
             self.cache.set(pairs)
 
     def _key(self, task: Task, policy: CachePolicy[Any]) -> str:
+        args: tuple[Any, ...]
+        kwargs: dict[str, Any]
+        args, kwargs = task.input if task.is_call else ((task.input,), {})
         if policy.key_func is not default_cache_key:
-            given = policy.key_func(task.input)
+            given = policy.key_func(*args, **kwargs)
         else:
             try:
-                given = cache_key(self._serializer, (task.input,), {})
+                given = cache_key(self._serializer, args, kwargs)
             except ValueEncodingError as error:
                 raise CacheKeyError(
                     f"the input of the node {task.planned.name!r} has no stored form, so there is no key for it in the "

@@ -13,6 +13,7 @@ from contextlib import suppress
 from .loop import Loop
 from .stream import Stream
 from .tasks import StepScope, Task, execute
+from .thread_calls import ThreadCalls
 
 _MOST_WORKERS = 32
 
@@ -22,6 +23,15 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
 
     What tasks raise is on the loop (`failure`), not raised here; a `KeyboardInterrupt` goes through.
     """
+    calls = loop.run.calls = ThreadCalls(loop, max_concurrency)
+    try:
+        yield from _supersteps(loop, calls, max_concurrency)
+    finally:
+        # Of a run that ends early, too: nobody works for it behind its end.
+        calls.wait()
+
+
+def _supersteps(loop: Loop, calls: ThreadCalls, max_concurrency: int | None) -> Iterator[None]:
     going, caching = loop.tick(), loop.run.caching
     while going:
         if caching is not None:
@@ -30,11 +40,14 @@ def drive(loop: Loop, *, max_concurrency: int | None) -> Iterator[None]:
         todo = [task for task in loop.tasks if not task.done]
         if len(todo) == 1 and not loop.stream.is_live:
             _run(loop, todo[0], loop.step_scope())
+            calls.wait()
             # Shown when the step is closed: who stops reading behind it finds the step done.
             loop.on_task_done(todo[0])
         elif todo:
             yield from _side_by_side(loop, todo, max_concurrency)
+            calls.wait()
         going, refusal = next_step(loop)
+        calls.clear()
         if caching is not None:
             caching.keep(todo)
         if refusal is not None:

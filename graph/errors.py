@@ -256,6 +256,12 @@ class RecordedError(GraphError):
     code = "LG455"
 
 
+class GeneratorRefused(GraphError, NotImplementedError):
+    """An entrypoint is a generator."""
+
+    code = "LG456"
+
+
 class GraphBubbleUp(BaseException):
     """The root of the signals that leave user code."""
 

@@ -55,6 +55,19 @@ def callee(fn: Any, *, name: str | None = None) -> Callee:
     return Callee(fn, name, call, _in_thread(call), False)
 
 
+def exploded(fn: Any, *, name: str) -> Callee:
+    """Return `fn` ready to be called with `(args, kwargs)`, and with what it asks for by name that is not in there."""
+    wanted = _wanted(fn, state_first=False)
+
+    def call(given: tuple[tuple[Any, ...], dict[str, Any]], scope: NodeScope) -> Any:
+        args, kwargs = given
+        return fn(*args, **{key: source(scope) for key, source in wanted if key not in kwargs}, **kwargs)
+
+    if is_async(fn):
+        return Callee(fn, name, _refuse_sync(name), call, True)
+    return Callee(fn, name, call, _in_thread(call), False)
+
+
 def is_async(fn: Any) -> bool:
     """Return whether calling `fn` gives a coroutine."""
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004
@@ -73,7 +86,7 @@ def _own_name(fn: Any) -> str | None:
     return None if name == "<lambda>" else name
 
 
-def _wanted(fn: Any) -> tuple[tuple[str, Callable[[NodeScope], Any]], ...]:
+def _wanted(fn: Any, *, state_first: bool = True) -> tuple[tuple[str, Callable[[NodeScope], Any]], ...]:
     """Return the parameters to inject, each with how the scope gives it."""
     try:
         parameters = list(inspect.signature(fn).parameters.values())
@@ -81,7 +94,7 @@ def _wanted(fn: Any) -> tuple[tuple[str, Callable[[NodeScope], Any]], ...]:
         return ()
     wanted: list[tuple[str, Callable[[NodeScope], Any]]] = []
     for place, parameter in enumerate(parameters):
-        is_state = place == 0 and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+        is_state = state_first and place == 0 and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
         if is_state or parameter.kind not in _INJECTED_KINDS or parameter.name not in _SOURCES:
             continue
         accepts, source = _SOURCES[parameter.name]

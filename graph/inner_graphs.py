@@ -34,11 +34,11 @@ def _candidates(fn: Any) -> Iterator[Any]:
     for step in cast("list[Any]", getattr(fn, "steps", None) or []):
         # A sequence of LangChain's: one of its steps may be the graph, or a function that calls it.
         yield step
-        yield from _referred(step)
-    yield from _referred(fn)
+        yield from referred(step)
+    yield from referred(fn)
 
 
-def _referred(action: Any) -> Iterator[Any]:
+def referred(action: Any) -> Iterator[Any]:
     """Yield what a function's code refers to by name: variables around it, globals, attributes of these."""
     fn: Any = action
     while isinstance(fn, partial):

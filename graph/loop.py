@@ -41,7 +41,7 @@ from .run_scope import RunScope
 from .spec import NodeSpec
 from .step_record import StepRecord
 from .stream import Stream
-from .tasks import StepScope, Task, refuse_opaque, task_input
+from .tasks import StepScope, Task, previous_of, refuse_opaque, task_input
 
 _NOBODY_ELSE = nullcontext()
 
@@ -142,6 +142,7 @@ class Loop:
             self.status = "done"
             return False
         cells = self.visible_cells()
+        self.run.previous = previous_of(self.state.cells, self.values)
         self.tasks = [self._task(task, cells) for task in run_order(planned, self.state)]
         _put_in_line(self.tasks)
         self.record.open(self.tasks, self.state, restore=not self.reruns)
@@ -153,13 +154,17 @@ class Loop:
         if control is not None and control.drain_requested:
             self.status, self.failure = "draining", GraphDrained(control.drain_reason or "shutdown")
             return False
-        if self.stream.wants_starts:
-            for task in self.tasks:
-                self.stream.task_started(task, self.step, task_metadata(task, self.run.config), self.values)
+        for task in self.tasks:
+            self.show_started(task)
         for task in self.tasks:
             if task.restored:
                 self.stream.task_finished(task, self.step, self.values, restored=True)
         return True
+
+    def show_started(self, task: Task) -> None:
+        """Show a task that is about to run."""
+        if self.stream.wants_starts:
+            self.stream.task_started(task, self.step, task_metadata(task, self.run.config), self.values)
 
     def planned(self) -> tuple[PlannedTask, ...]:
         """Return the tasks of the present step: those recorded, and what a command added."""
@@ -266,7 +271,7 @@ class Loop:
             if task.node.handler is not None:
                 self._hand_over(task, task.error)
             return
-        if task.interrupts:
+        if task.interrupts and not task.is_call:
             self.stream.interrupted(task.interrupts, self.output_values)
             self.stream.task_paused(task, self.step)
 
@@ -286,7 +291,7 @@ class Loop:
         event = ChannelWritten(
             self.state.id, self.state.namespace, planned.id, planned.name, planned.path, tuple(stored)
         )
-        early = task.error is not None and task.node.handler is not None
+        early = task.is_call or (task.error is not None and task.node.handler is not None)
         self.record.add(event, self.now_us(), early=early)
 
     # Closing

@@ -23,14 +23,18 @@ LIVE_MODES: Final = frozenset({"custom", "messages", "tools"})
 class Outlet:
     """The chunks of one call, in the modes that it asked for; `subgraphs`: those of graphs inside of nodes too."""
 
-    __slots__ = ("chunks", "is_live", "modes", "namespace", "on_chunk", "seen", "subgraphs")
+    __slots__ = ("chunks", "eager", "is_live", "modes", "namespace", "on_chunk", "seen", "subgraphs")
 
-    def __init__(self, modes: Iterable[str], *, subgraphs: bool = False, namespace: Namespace = ()) -> None:
+    def __init__(
+        self, modes: Iterable[str], *, subgraphs: bool = False, eager: bool = False, namespace: Namespace = ()
+    ) -> None:
         self.modes = frozenset(modes)
+        self.eager = eager
+        """Whether what tasks did is seen while others of their step still run."""
         self.subgraphs = subgraphs
         self.namespace = namespace
         """Of the graph that was called."""
-        self.is_live = bool(self.modes) and (subgraphs or not self.modes.isdisjoint(LIVE_MODES))
+        self.is_live = bool(self.modes) and (subgraphs or eager or not self.modes.isdisjoint(LIVE_MODES))
         """Whether chunks may come while tasks run."""
         self.chunks: deque[Chunk] = deque()
         self.on_chunk: Callable[[], Any] | None = None
@@ -40,7 +44,9 @@ class Outlet:
 
     def put(self, chunk: Chunk) -> None:
         """Take a chunk if it is of a mode that was asked for."""
-        if chunk[1] in self.modes:
+        if self.eager:
+            self.put_live(chunk)
+        elif chunk[1] in self.modes:
             self.chunks.append(chunk)
 
     def put_live(self, chunk: Chunk) -> None:

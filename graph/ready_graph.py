@@ -95,6 +95,7 @@ class ReadyGraph:
             shown=spec.stream_channels,
             now_us=self._clock.now_us,
             subgraphs=subgraphs,
+            eager=spec.eager,
             **_seen_from(options),
         )
         return asked, stream, self._run(options, stream, on_conflict)

@@ -28,7 +28,7 @@ from ..projections.state import CheckpointState, Inputs
 from ..projections.thread import OpenWrites
 from ..projections.types import INPUT, INTERRUPT, RESUME, START, StateSnapshot
 from .reading import Reading
-from .rules import PUSH, PUSH_TRIGGERS, Finished, Rules, StepRefusal, path_text
+from .rules import PUSH, PUSH_TRIGGERS, Finished, Rules, StepRefusal, is_call, path_text
 
 
 def refolded_state(reading: Reading, config: Mapping[str, Any]) -> StateSnapshot:
@@ -191,6 +191,7 @@ class Refold:
         if inputs is None:
             inputs = base.inputs if base is not None else {}
         done = {task for task, status in statuses(writes, self._values).items() if status.finished}
+        done -= {event.task for event in writes.values() if is_call(event.path)}
         by_task: dict[bytes, Finished] = {}
         for event in writes.values():
             if event.task in done:

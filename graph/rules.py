@@ -287,6 +287,11 @@ def is_readable(cells: Cells, channel: str) -> bool:
     return cell is not None and cell.readable
 
 
+def is_call(path: tuple[Any, ...]) -> bool:
+    """Tell whether a task's path says that another task called it."""
+    return len(path) == 4 and path[0] == PUSH and path[3] is True
+
+
 def path_key(task: Finished) -> str:
     """Return what tasks are sorted by for applying: LangGraph's text of a task path, numbers zero-padded."""
     return path_text(task.path)

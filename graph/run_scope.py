@@ -17,6 +17,7 @@ from .types import StreamWriter
 
 if TYPE_CHECKING:
     from .caching import Caching
+    from .calls import Calls
     from .stream import Stream
 
 _AS_BEFORE = nullcontext()
@@ -68,6 +69,10 @@ class RunScope:
         self.progress = progress
         self.stop = 0
         """The superstep behind which the run may not go on."""
+        self.previous: Any = None
+        """What the thread's last run saved for this one, in the functional API."""
+        self.calls: Calls | None = None
+        """How tasks of the loop call other tasks; a driver says."""
         self.continues = False
         """Whether the present step is one that an earlier run began: then graphs inside its nodes go on, too."""
         self._warned: set[tuple[str, str]] = set()

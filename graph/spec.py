@@ -125,3 +125,5 @@ class GraphSpec:
     coerce_context: Callable[[Any], Any]
     description: Callable[[], dict[str, Any]]
     digest: Callable[[], bytes]
+    eager: bool = False
+    """Whether what a task shows is seen while other tasks of the step still run."""

@@ -17,7 +17,7 @@ from ..projections.cells import MISSING, Values
 from ..projections.ids import minted_ids
 from ..projections.lending import copied, lent_input
 from ..projections.snapshot import created_at
-from ..projections.types import INTERRUPT, Interrupt, RunnableConfig
+from ..projections.types import INTERRUPT, RETURN, Interrupt, RunnableConfig
 from .found_messages import known_ids, messages_in
 from .listeners import with_listeners
 from .outlet import Chunk, Namespace, Outlet
@@ -35,6 +35,7 @@ class Stream:
         shown: tuple[str, ...] | str,
         now_us: Callable[[], int],
         subgraphs: bool = False,
+        eager: bool = False,
         namespace: Namespace = (),
         outer: Stream | None = None,
     ) -> None:
@@ -42,7 +43,7 @@ class Stream:
 
         `outer`: the stream of the graph in one of whose tasks, `namespace`, this one runs.
         """
-        self.own = Outlet(modes, subgraphs=subgraphs, namespace=namespace)
+        self.own = Outlet(modes, subgraphs=subgraphs, eager=eager, namespace=namespace)
         self.namespace = namespace
         around = () if outer is None else outer.outlets
         self.outlets = (self.own, *(outlet for outlet in around if outlet.subgraphs))
@@ -177,7 +178,8 @@ class Stream:
         if self.wants_updates:
             self._put("updates", self._update(task.planned.name, written, restored))
         if self.wants_tasks and not restored:
-            shown = [(channel, value) for channel, value in written if channel in self._shown_keys]
+            keys = {*self._shown_keys, RETURN} if task.is_call else self._shown_keys
+            shown = [(channel, value) for channel, value in written if channel in keys]
             self._task_result(task, step, None, aggregate(shown), ())
 
     def task_paused(self, task: Task, step: int) -> None:
@@ -226,9 +228,12 @@ class Stream:
 
     def _update(self, node: str, written: list[tuple[str, Any]], restored: bool) -> dict[str, Any]:
         """Return the `updates` chunk of one task: its writes to output keys, raw."""
+        returned = [value for channel, value in written if channel == RETURN]
         shown = [(channel, value) for channel, value in written if channel in self.output_keys]
         counts = Counter(channel for channel, _value in shown)
-        if isinstance(self.output, str):
+        if returned:
+            parts = returned
+        elif isinstance(self.output, str):
             parts = [value for _channel, value in shown]
         elif any(count > 1 for count in counts.values()):
             parts = [{channel: value} for channel, value in shown]

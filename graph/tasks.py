@@ -22,7 +22,7 @@ from ..projections.fold import Cells, fold_step
 from ..projections.lending import copied, lent, lent_input
 from ..projections.namespaces import TASK, around, inside, nodes_of
 from ..projections.timeouts import TimeoutPolicy
-from ..projections.types import NOT_GIVEN, START, TASKS, Command, Interrupt, RunnableConfig, Send
+from ..projections.types import NOT_GIVEN, PREVIOUS, START, TASKS, Command, Interrupt, RunnableConfig, Send
 from .ambient import lend_config, take_back
 from .config import CONFIG_TASK, current_scope
 from .errors import (
@@ -37,7 +37,7 @@ from .errors import (
 )
 from .managed import managed_values
 from .retry import pause_before_retry
-from .rules import PUSH
+from .rules import PUSH, is_call
 from .run_scope import RunScope
 from .runtime import beat_nowhere, server_info_of
 from .spec import BranchSpec, NodeSpec, Write
@@ -54,6 +54,7 @@ class Task:
 
     __slots__ = (
         "_asked",
+        "_called",
         "_ended",
         "_graphs",
         "again",
@@ -95,6 +96,7 @@ class Task:
         self.has_asked = False
         """Whether it asked something in an earlier run: then it is answered, never looked up in a cache."""
         self._asked = 0
+        self._called = 0
         self._graphs = 0
         self._ended: Future[None] | None = None
         self.before: Task | None = None
@@ -172,6 +174,16 @@ class Task:
         """Say that the task will run no further in this run."""
         self.when_ended().set_result(None)
 
+    def next_call(self) -> int:
+        """Return the place of the task that is about to be called among those that the task calls, from 0."""
+        self._called += 1
+        return self._called - 1
+
+    @property
+    def is_call(self) -> bool:
+        """Whether another task called this one; what it raises, or asks, is its caller's to show."""
+        return is_call(self.planned.path)
+
     def next_graph(self) -> int:
         """Return the place of the graph that the task is about to run among those that it runs, from 0."""
         self._graphs += 1
@@ -189,7 +201,8 @@ class Task:
     def begin_again(self, input: Any) -> None:
         """Be as before the attempt that failed, but for the answers that it was given, and graphs inside it."""
         self.attempt += 1
-        self.input, self.error, self._asked, self._graphs = input, None, 0, 0
+        self.input, self.error = input, None
+        self._asked = self._graphs = self._called = 0
         self.sent = []
 
 
@@ -248,6 +261,7 @@ class TaskScope:
                 heartbeat=beat_nowhere if self._attempt is None else self._attempt.heartbeat,
                 server_info=server_info_of(run.config.get("configurable", {})),
                 control=run.control,
+                previous=run.previous,
                 execution_info=ExecutionInfo(
                     checkpoint_id=id_text(self.checkpoint),
                     checkpoint_ns=self.task.namespace,
@@ -292,8 +306,8 @@ class TaskScope:
 
     @property
     def previous(self) -> Any:
-        """Nothing: only the functional API has it."""
-        return None
+        """What the entrypoint saved when it last ran on the thread; `None` for other graphs."""
+        return self.task.run.previous
 
     @property
     def error(self) -> Any:
@@ -332,6 +346,12 @@ def task_input(task: Task, cells: Cells, values: Values) -> Any:
     if node.managed:
         read.update(managed_values(node.managed, task.step, task.run.stop))
     return node.read(read)
+
+
+def previous_of(cells: Cells, values: Values) -> Any:
+    """Return what a thread's last run saved for the next one; `None` where nothing did."""
+    cell = cells.get(PREVIOUS)
+    return lent(cell, values) if cell is not None and cell.readable else None
 
 
 def refuse_opaque(task: Task) -> None:

@@ -113,9 +113,9 @@ def result_of(
             twice.add(channel)
         else:
             result[channel] = value
-    if keys == ROOT or (keys is None and ROOT in result):
-        return result.get(ROOT)
-    return result
+    if isinstance(keys, str):
+        return result.get(keys)
+    return result.get(ROOT) if keys is None and ROOT in result else result
 
 
 def config_of(thread_id: str, namespace: str, checkpoint: bytes, parents: dict[str, bytes] | None = None) -> Any:

@@ -18,8 +18,8 @@ STREAMS = (
     Break(
         "each caller gets the modes that it asked for",
         _OUTLET,
-        "        if chunk[1] in self.modes:\n            self.chunks.append(chunk)\n\n",
-        "        self.chunks.append(chunk)\n\n",
+        "        elif chunk[1] in self.modes:\n            self.chunks.append(chunk)\n\n",
+        "        else:\n            self.chunks.append(chunk)\n\n",
         _SEES,
     ),
     Break(

@@ -16,7 +16,6 @@ from lithograph.graph.builder import StateGraph
 from lithograph.graph.errors import (
     InvalidUpdateError,
     NodeNotFound,
-    NotSupportedYet,
     ParentCommand,
 )
 from lithograph.graph.managed import RemainingSteps
@@ -345,12 +344,6 @@ def test_a_literal_command_annotation_is_validated() -> None:
     assert builder.spec().nodes["there"].ends == ("node_b",)
     with pytest.raises(ValueError, match="Found edge ending at unknown node `nowhere`"):
         StateGraph(State).add_node(lost).add_edge(START, "lost").spec()
-
-
-def test_options_of_a_later_release_are_refused() -> None:
-    """An option that would not be carried out is never ignored."""
-    with pytest.raises(NotSupportedYet, match="error_handler"):
-        StateGraph(State).add_node("a", node_a, error_handler=node_b)
 
 
 def test_changing_a_compiled_builder_warns() -> None:

@@ -11,7 +11,6 @@ from lithograph.eventlog.events import ChannelWritten
 from lithograph.graph import (
     START,
     Command,
-    NotSupportedYet,
     RetryPolicy,
     Runtime,
     Send,
@@ -214,8 +213,6 @@ def test_defaults_are_for_nodes_that_were_told_nothing(log: EventLog) -> None:
     with pytest.raises(Flaky):
         graph.invoke(FRESH, ONE)
     assert [calls.count(name) for name in ("before", "own", "none")] == [3, 2, 1]
-    with pytest.raises(NotSupportedYet, match="error_handler"):
-        StateGraph(Log).set_node_defaults(error_handler=print)
 
 
 def test_what_is_no_policy_is_refused() -> None:

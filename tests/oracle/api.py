@@ -25,6 +25,7 @@ _LANGGRAPH = (
     "langgraph.errors",
     "langgraph.config",
     "langgraph.runtime",
+    "langgraph.func",
     "langgraph.cache.memory",
     "langgraph.managed",
     "langgraph.store.base",

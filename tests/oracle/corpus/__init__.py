@@ -7,6 +7,7 @@ from . import reducers, channels, chat, schemas, managed  # isort: skip
 from . import failures, deferred, durability, policies, runnables, context, streaming, streams, threads  # isort: skip
 from . import delta, messages_full, own_channels  # isort: skip
 from . import nested, nested_past, streams_inside  # isort: skip
+from . import handlers, functional  # isort: skip
 
 __all__ = [
     "branching",
@@ -19,6 +20,7 @@ __all__ = [
     "context",
     "durability",
     "failures",
+    "functional",
     "handlers",
     "interrupts",
     "linear",

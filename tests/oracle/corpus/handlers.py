@@ -65,19 +65,6 @@ def handler_after_retries(api: Api, t: Script) -> None:
     t.go({"n": 1, "log": []})
 
 
-@scenario("error handler", "defaults")
-def handler_by_default(api: Api, t: Script) -> None:
-    """A default handler takes the failures of nodes that have none of their own."""
-    builder = line(api, ("one", stamp("one")))
-    builder.add_node("two", _fails(api, t, "two"))
-    builder.add_node("three", _fails(api, t, "three"), error_handler=_handler(api, t, lambda s, e: {"log": ["own"]}))
-    builder.add_edge("one", "two")
-    builder.add_edge("one", "three")
-    builder.set_node_defaults(error_handler=_handler(api, t))
-    t.compile(builder)
-    t.go({"n": 1, "log": []})
-
-
 @scenario("error handler", "parallel", "sibling")
 def handler_beside_siblings(api: Api, t: Script) -> None:
     """A sibling of a node whose failure is handled runs to its end, in the same superstep."""
@@ -109,19 +96,6 @@ def handler_fails(api: Api, t: Script) -> None:
     t.go({"n": 1, "log": []}, error="KeyError")
     failing[0] = False
     t.go(None)
-
-
-@scenario("error handler", "interrupt beside")
-def handler_beside_a_question(api: Api, t: Script) -> None:
-    """A failure is handled while a sibling asks; the answer does not run the handler again."""
-    builder = api.StateGraph(Log)
-    builder.add_node("fails", _fails(api, t), error_handler=_handler(api, t))
-    builder.add_node("asks", lambda state: {"log": [api.interrupt("go on?")]})
-    builder.add_edge(api.START, "fails")
-    builder.add_edge(api.START, "asks")
-    t.compile(builder)
-    t.go({"n": 1, "log": []})
-    t.go(api.Command(resume="yes"))
 
 
 @scenario("error handler", "Send")
