@@ -20,6 +20,7 @@ from .lending import lent
 from .state import CheckpointState, gather
 from .thread import OpenWrites, Thread
 from .types import (
+    END,
     ERROR,
     ERROR_SOURCE_NODE,
     FOREIGN,
@@ -115,7 +116,7 @@ def result_of(
             result[channel] = value
     if isinstance(keys, str):
         return result.get(keys)
-    return result.get(ROOT) if keys is None and ROOT in result else result
+    return _whole(result) if keys is None else result
 
 
 def config_of(thread_id: str, namespace: str, checkpoint: bytes, parents: dict[str, bytes] | None = None) -> Any:
@@ -150,8 +151,13 @@ def values_of(cells: Cells, keys: tuple[str, ...] | str | None, stored: Values) 
         return lent(cell, stored) if cell is not None and cell.readable else None
     if keys is None:
         values = {name: lent(cell, stored) for name, cell in cells.items() if cell.readable and not is_control(name)}
-        return values.get(ROOT, values)
+        return _whole(values)
     return {key: lent(cell, stored) for key in keys if (cell := cells.get(key)) is not None and cell.readable}
+
+
+def _whole(values: dict[str, Any]) -> Any:
+    """Return the one value of a graph that has one: of a plain type, or what an entrypoint returned."""
+    return next((values[channel] for channel in (ROOT, END) if channel in values), values)
 
 
 class Lens:

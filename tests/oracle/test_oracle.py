@@ -52,7 +52,10 @@ def test_lithograph_equals_langgraph(name: str, face: harness.Face, tmp_path: Pa
     assert not (diff := harness.difference(_theirs(name, face), harness.render(ours))), f"\n{diff}"
 
 
-NEEDS_ITS_GRAPH = {"root_scalar", "objects_in_state", "pydantic_schemas"}
+NEEDS_ITS_GRAPH = {
+    *("root_scalar", "objects_in_state", "pydantic_schemas"),
+    *(name for name in harness.SCENARIOS if name.startswith("functional_")),
+}
 """Graphs whose values mean less to a reader who has not got them: registered classes, a root without a value."""
 
 
