@@ -282,7 +282,7 @@ class Environment:
 
     def _open(self) -> lmdb.Environment:
         if not self.read_only:
-            self.path.mkdir(parents=True, exist_ok=True)
+            _make_folder(self.path)
         try:
             reserve_lock_file(self.path, _MAX_READERS)
         except OSError as error:
@@ -472,3 +472,14 @@ _INHERITED: list[Environment] = []
 _registry_lock = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder, also while somebody else removes it: a folder of views may go at any time."""
+    while True:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            return
+        except FileExistsError:
+            if path.exists() and not path.is_dir():
+                raise

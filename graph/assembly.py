@@ -56,7 +56,7 @@ class NodeNote:
     callee: Callee
     input_schema: Any
     metadata: Mapping[str, Any] | None
-    ends: tuple[str, ...]
+    ends: Mapping[str, str | None]
     is_graph: bool
     retry: tuple[RetryPolicy, ...] | None
     """`None`: the graph's default."""
@@ -72,7 +72,7 @@ class NodeNote:
 
 def handler_note(handler: Any, name: str, schema: Any) -> NodeNote:
     """Return the note of a node that handles errors, under its name."""
-    return NodeNote(callee(handler, name=name), schema, None, (), False, None, False, is_handler=True)
+    return NodeNote(callee(handler, name=name), schema, None, {}, False, None, False, is_handler=True)
 
 
 @dataclass(slots=True)

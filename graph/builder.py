@@ -124,7 +124,7 @@ class StateGraph(Generic[StateT]):
             raise ValueError(f"Node `{name}` needs a function: add_node({name!r}, function)")
         self._check_name(name)
         called = callee(action, name=name)
-        ends = tuple(destinations) if destinations is not None else _command_ends(action)
+        ends = _command_ends(action) if destinations is None else _labelled(destinations)
         inferred = input_schema or (None if is_runnable(action) else input_hint(action))
         is_graph = isinstance(getattr(action, "spec", None), GraphSpec)
         retry = None if retry_policy is None else policies_of(retry_policy)
@@ -396,12 +396,18 @@ def _node_names(given: Literal["*"] | Sequence[str] | None) -> tuple[str, ...] |
     return "*" if given == "*" else tuple(given or ())
 
 
-def _command_ends(action: Any) -> tuple[str, ...]:
+def _labelled(destinations: Mapping[str, str] | Sequence[str]) -> dict[str, str | None]:
+    if isinstance(destinations, Mapping):
+        return dict(destinations)
+    return dict.fromkeys(destinations)
+
+
+def _command_ends(action: Any) -> dict[str, str | None]:
     """Return the nodes that a `-> Command[Literal[…]]` annotation names; for validation and drawing only."""
     returned = visible_hints(action).get("return")
     options = get_args(returned) if get_origin(returned) in (Union, type(int | None)) else (returned,)
     for option in options:
         named = get_args(option)
         if get_origin(option) is Command and named and get_origin(named[0]) is Literal:
-            return get_args(named[0])
-    return ()
+            return dict.fromkeys(get_args(named[0]))
+    return {}

@@ -1,7 +1,7 @@
 """`Pregel`: a graph ready to run, with everything that can be done with it, under LangGraph's method names.
 
-`Running` runs it, `ThreadState` reads and edits its threads, `CachedGraph` clears its cache; `ReadyGraph` is what they
-share.
+`Running` runs it, `ThreadState` reads and edits its threads, `CachedGraph` clears its cache, `DrawnGraph` shows its
+shape; `ReadyGraph` is what they share.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any, Self
 from ..projections.types import RunnableConfig
 from .cached_graph import CachedGraph
 from .config import merge_configs
+from .drawn import DrawnGraph
 from .errors import MethodNotYet
 from .running import Running
 from .thread_state import ThreadState
 
 _LATER = frozenset(
     {
-        *("get_graph", "aget_graph", "get_subgraphs", "aget_subgraphs"),
         *("get_input_schema", "get_output_schema", "get_input_jsonschema", "get_output_jsonschema"),
         "get_context_jsonschema",
     }
 )
 
 
-class Pregel(Running, ThreadState, CachedGraph):
+class Pregel(Running, ThreadState, CachedGraph, DrawnGraph):
     """A graph ready to run. `CompiledStateGraph`, which `StateGraph.compile` gives, is one."""
 
     def with_config(self, config: RunnableConfig | Mapping[str, Any] | None = None, **parts: Any) -> Self:

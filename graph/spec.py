@@ -10,7 +10,7 @@ Read next: `builder.py` (who makes this), `writes.py` and `branch.py` (what the 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ..projections.timeouts import TimeoutPolicy
@@ -82,7 +82,8 @@ class NodeSpec:
     hidden: bool = False
     input_schema: Any = None
     fn: Any = None
-    ends: tuple[str, ...] = ()
+    ends: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    """Where its commands may go, as declared, with labels: for validation and drawing only."""
     managed: Managed = ()
     """What it reads beside channels."""
     retry: tuple[RetryPolicy, ...] = ()

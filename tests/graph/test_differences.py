@@ -286,7 +286,7 @@ def test_an_empty_command_is_empty_input(log: EventLog) -> None:
 def test_a_method_that_is_to_come_says_so(log: EventLog) -> None:
     """LangGraph's methods that are not there yet are named; `hasattr` says no, as of any other name."""
     graph = chain(one=stamp("one")).compile(checkpointer=log)
-    for name in ("get_graph", "aget_subgraphs"):
+    for name in ("get_input_jsonschema", "get_context_jsonschema"):
         assert not hasattr(graph, name)
         with pytest.raises(NotSupportedYet, match=rf"{name}\(\).*later release"):
             getattr(graph, name)
