@@ -113,12 +113,16 @@ class Walk:
                 leading[trigger.channel].add((source, trigger.conditional, trigger.label))
         for task in tasks:
             triggers = self._rules.spec.nodes[task.name].triggers
-            ways = [(channel, *way) for channel in triggers for way in sorted(leading[channel], key=repr)]
-            fresh = [_Trigger(channel, *rest) in step.get(source, ()) for channel, source, *rest in ways]
-            for is_fresh, (channel, source, conditional, label) in zip(fresh, ways, strict=True):
-                self.ways.add(Way(source, task.name, conditional, label))
+            ways = [
+                (Way(source, task.name, conditional, label), _Trigger(channel, conditional, label))
+                for channel in triggers
+                for source, conditional, label in sorted(leading[channel], key=repr)
+            ]
+            fresh = [trigger in step.get(way.source, ()) for way, trigger in ways]
+            self.ways.update(way for way, _trigger in ways)
+            for is_fresh, (way, trigger) in zip(fresh, ways, strict=True):
                 if not is_fresh:
-                    self._sources[source].discard(_Trigger(channel, conditional, label))
+                    self._sources[way.source].discard(trigger)
             if not any(fresh):
                 self.ways.update(Way(source, task.name, True, None) for source in step)
 

@@ -341,7 +341,7 @@ def test_a_literal_command_annotation_is_validated() -> None:
     def lost(state: State) -> Command[Literal["nowhere"]]: ...
 
     builder = StateGraph(State).add_node(there).add_node(node_b).add_edge(START, "there")
-    assert builder.spec().nodes["there"].ends == ("node_b",)
+    assert builder.spec().nodes["there"].ends == {"node_b": None}
     with pytest.raises(ValueError, match="Found edge ending at unknown node `nowhere`"):
         StateGraph(State).add_node(lost).add_edge(START, "lost").spec()
 
