@@ -16,22 +16,23 @@ import pytest
 from lithograph.eventlog import EventLog, StreamName, id_text
 from lithograph.eventlog.events import ChannelWritten, CheckpointCommitted, RunStarted
 
+from . import inner_child
 from .child import expected, graph
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.crash
 
 
-def _kill(folder: Path, durability: str, first: int, seconds: float) -> list[int]:
+def _kill(folder: Path, kind: str, first: int, seconds: float, *, child: str = "child") -> list[int]:
     """Let a child run for a while after its first acknowledgement, kill it, and return what it acknowledged."""
-    command = [sys.executable, "-m", "tests.laws.child", str(folder), durability, str(first)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert child.stdout is not None
-    acknowledged = [int(child.stdout.readline())]
+    command = [sys.executable, "-m", f"tests.laws.{child}", str(folder), kind, str(first)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert running.stdout is not None
+    acknowledged = [int(running.stdout.readline())]
     time.sleep(seconds)
-    child.send_signal(signal.SIGKILL)
-    acknowledged += [int(line) for line in child.stdout if line.endswith("\n")]
-    child.wait(20)
+    running.send_signal(signal.SIGKILL)
+    acknowledged += [int(line) for line in running.stdout if line.endswith("\n")]
+    running.wait(20)
     return acknowledged
 
 
@@ -121,5 +122,62 @@ def test_runs_killed_many_times_keep_what_they_acknowledged(
     for _ in range(40):
         acknowledged = _kill(tmp_path, durability, first, draw.uniform(0.0, 0.6))
         _check(tmp_path, durability, acknowledged)
+        first = max(acknowledged) + 2
+    record_property("kills", 40)
+
+
+# Graphs inside nodes, calls of tasks, event loops
+
+KINDS = [f"{durability}{driver}" for durability in ("sync", "async", "exit") for driver in ("", ":loop")]
+
+
+def _check_inside(folder: Path, kind: str, acknowledged: list[int]) -> None:
+    """Hold what a killed child left to what it had said; then go on with the thread that it was at."""
+    with EventLog(folder / "log") as log:
+        assert log.verify().findings == []
+        compiled = inner_child.graph(folder, log)
+        for number in acknowledged:
+            state = compiled.get_state(_config(f"t{number}"))
+            assert (state.values, state.next) == (inner_child.expected(number), ())
+            assert set(_runs(folder, f"t{number}").values()) == {1}, (
+                "a task ran twice in a thread that was acknowledged"
+            )
+        number = max(acknowledged) + 1
+        thread = f"t{number}"
+        if not log.head(log.stream_id(StreamName("thread", thread))).version:
+            return
+        records = log.read_stream(log.stream_id(StreamName("thread", thread)), 0, 10_000)
+        kept = {id_text(record.event.task) for record in records if isinstance(record.event, ChannelWritten)}
+        lost = {node for _, _, task, node in _effects_of(folder, thread) if task not in kept}
+        state = compiled.get_state(_config(thread))
+        if not state.values and not state.tasks:
+            assert kind.startswith("exit")
+            compiled.invoke({"n": number}, _config(thread))
+        elif state.tasks:
+            compiled.invoke(None, _config(thread))
+        runs = _runs(folder, thread)
+        assert {node for node, count in runs.items() if count == 2} <= lost
+        assert set(runs.values()) <= {1, 2}
+        assert compiled.get_state(_config(thread)).values == inner_child.expected(number)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_is_killed_inside_keeps_what_it_acknowledged(tmp_path: Path, kind: str) -> None:
+    """The same for graphs inside nodes and for calls: what finished in them, and is on disk, does not run again."""
+    acknowledged = _kill(tmp_path, kind, 0, random.Random(kind).uniform(0.05, 0.4), child="inner_child")
+    _check_inside(tmp_path, kind, acknowledged)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_that_are_killed_inside_many_times(
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+) -> None:
+    """The same, forty times on one log, at instants that are nobody's choice."""
+    draw = random.Random()
+    first = 0
+    for _ in range(40):
+        acknowledged = _kill(tmp_path, kind, first, draw.uniform(0.0, 0.6), child="inner_child")
+        _check_inside(tmp_path, kind, acknowledged)
         first = max(acknowledged) + 2
     record_property("kills", 40)
